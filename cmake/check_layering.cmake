@@ -1,0 +1,82 @@
+# Fails on an #include against the table of rooms:
+#   cmake -DSOURCE_DIR=$PWD -P cmake/check_layering.cmake
+cmake_minimum_required(VERSION 3.25)
+
+# What a room may include besides itself and the system's headers.
+set(primitives_includes "")
+set(stats_includes "")
+set(registry_includes primitives absl)
+set(catalogue_includes registry absl)
+set(exposition_includes registry absl)
+set(loggers_includes stats catalogue registry absl)
+set(http_includes exposition registry absl)
+
+# What only the sources of a room may include, never its public headers.
+foreach(room IN ITEMS registry catalogue exposition loggers http)
+  set(${room}_sources_include fmt)
+endforeach()
+list(APPEND http_sources_include microhttpd.h)
+
+set(third_party absl fmt nlohmann microhttpd.h)
+
+# Sets `owner` to the room or library an include belongs to, to nothing when
+# any file may have it.
+function(find_owner include)
+  set(owner "")
+  if(include MATCHES "^[<\"](vllm_metrics|src)/([a-z_]+)/")
+    set(owner ${CMAKE_MATCH_2})
+  elseif(include MATCHES "^\"vllm_metrics/(export|version)\\.h\"")
+  elseif(include MATCHES "^[<\"]([^/\">]+)")
+    set(root ${CMAKE_MATCH_1})
+    if(root IN_LIST third_party OR include MATCHES "^\"")
+      set(owner ${root})
+    endif()
+  endif()
+  set(owner "${owner}" PARENT_SCOPE)
+endfunction()
+
+function(check_room_file file room allowed)
+  file(STRINGS ${SOURCE_DIR}/${file} includes REGEX "^ *# *include ")
+  list(TRANSFORM includes REPLACE "^ *# *include " "")
+  foreach(include IN LISTS includes)
+    find_owner("${include}")
+    if(file MATCHES "^include/" AND include MATCHES "^\"src/")
+      message(SEND_ERROR "${file}: public header includes private ${include}")
+    elseif(owner AND NOT owner STREQUAL room AND NOT owner IN_LIST allowed)
+      message(SEND_ERROR "${file}: ${room} may not include ${include}")
+    endif()
+  endforeach()
+endfunction()
+
+# Programs stand where a user stands: any public header, nobody's private one.
+function(check_program_file file)
+  cmake_path(GET file PARENT_PATH folder)
+  file(STRINGS ${SOURCE_DIR}/${file} includes REGEX "^ *# *include \"src/")
+  list(FILTER includes EXCLUDE REGEX "\"${folder}/")
+  if(includes)
+    message(SEND_ERROR "${file}: only public headers here, not ${includes}")
+  endif()
+endfunction()
+
+file(GLOB_RECURSE files RELATIVE ${SOURCE_DIR}
+  ${SOURCE_DIR}/include/*.h ${SOURCE_DIR}/src/*.h ${SOURCE_DIR}/src/*.cc
+  ${SOURCE_DIR}/examples/*.cc ${SOURCE_DIR}/bench/*.cc)
+if(NOT files)
+  message(FATAL_ERROR "no sources under SOURCE_DIR, \"${SOURCE_DIR}\"")
+endif()
+foreach(file IN LISTS files)
+  if(file MATCHES "^(src/tools|examples|bench)/"
+      OR file MATCHES "^include/vllm_metrics/testing/")
+    check_program_file(${file})
+  elseif(file MATCHES "^(include/vllm_metrics|src)/([a-z_]+)/")
+    set(room ${CMAKE_MATCH_2})
+    if(NOT DEFINED ${room}_includes)
+      message(SEND_ERROR "${file}: room ${room} has no row in the table")
+    endif()
+    set(allowed ${${room}_includes})
+    if(file MATCHES "^src/")
+      list(APPEND allowed ${${room}_sources_include})
+    endif()
+    check_room_file(${file} ${room} "${allowed}")
+  endif()
+endforeach()

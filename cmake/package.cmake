@@ -1,0 +1,29 @@
+# `cpack -G DEB` in a build folder makes one Debian package: libraries, headers,
+# CMake and pkg-config files, programs.
+set(CPACK_PACKAGE_NAME vllm-metrics)
+set(CPACK_PACKAGE_VENDOR "vllm_metrics")
+set(CPACK_PACKAGE_CONTACT "vllm_metrics maintainers <maintainers@localhost>")
+set(CPACK_PACKAGE_DESCRIPTION "\
+An embeddable C++20 library that gives an LLM serving engine the observability\
+ of vLLM: the same Prometheus page, log lines and extension point.")
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+# What the headers include and a static library leaves to link; the programs'
+# own needs are read from the binaries.
+set(CPACK_DEBIAN_PACKAGE_DEPENDS libabsl-dev)
+if(NOT BUILD_SHARED_LIBS)
+  string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libfmt-dev")
+  if(TARGET vllm_metrics_http)
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libmicrohttpd-dev")
+  endif()
+endif()
+
+install(FILES LICENSE
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/vllm-metrics
+  RENAME copyright)
+
+include(CPack)
