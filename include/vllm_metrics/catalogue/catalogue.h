@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "vllm_metrics/catalogue/metric_spec.h"
+#include "vllm_metrics/export.h"
+
+namespace vllm_metrics::inline v0 {
+
+inline constexpr std::size_t kMetricCount =
+    static_cast<std::size_t>(MetricId::kUndeclaredEngineRecords) + 1;
+
+// Every family this library knows, each once, in the order of the page and of
+// MetricId. The registration, the docs and the tests all read this list.
+VLLM_METRICS_EXPORT std::span<const MetricSpec> catalogue() noexcept;
+
+VLLM_METRICS_EXPORT const MetricSpec& spec_of(MetricId id) noexcept;
+
+// The entry with this wire name; null when there is none.
+VLLM_METRICS_EXPORT const MetricSpec* find_spec(std::string_view name) noexcept;
+
+// 1, 2, 5, 10, 20, 50, ... up to and including `max`; empty when `max` < 1.
+// Definition: vLLM build_1_2_5_buckets.
+VLLM_METRICS_EXPORT std::vector<double> one_two_five_buckets(std::int64_t max);
+
+}  // namespace vllm_metrics::inline v0

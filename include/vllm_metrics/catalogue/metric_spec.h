@@ -1,0 +1,109 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "vllm_metrics/registry/family.h"
+
+namespace vllm_metrics::inline v0 {
+
+// A release of vLLM, e.g. {0, 30}: which families the page has.
+struct WireVersion {
+  int major = 0;
+  int minor = 30;
+  friend auto operator<=>(const WireVersion&, const WireVersion&) = default;
+};
+
+// Names a family of the catalogue in code; the wire name is in its spec.
+enum class MetricId : std::uint8_t {
+  kNumRequestsRunning,
+  kNumRequestsWaiting,
+  kNumRequestsWaitingByReason,
+  kEngineSleepState,
+  kKvCacheUsagePerc,
+  kCorruptedRequests,
+  kPrefixCacheQueries,
+  kPrefixCacheHits,
+  kExternalPrefixCacheQueries,
+  kExternalPrefixCacheHits,
+  kMmCacheQueries,
+  kMmCacheHits,
+  kNumPreemptions,
+  kPromptTokens,
+  kPromptTokensBySource,
+  kPromptTokensCached,
+  kGenerationTokens,
+  kRequestSuccess,
+  kEstimatedFlopsPerGpu,
+  kEstimatedReadBytesPerGpu,
+  kEstimatedWriteBytesPerGpu,
+  kIterationTokens,
+  kTimeToFirstToken,
+  kInterTokenLatency,
+  kRequestTimePerOutputToken,
+  kE2eRequestLatency,
+  kRequestQueueTime,
+  kRequestInferenceTime,
+  kRequestPrefillTime,
+  kRequestDecodeTime,
+  kRequestPromptTokens,
+  kRequestGenerationTokens,
+  kRequestMaxNumGenerationTokens,
+  kRequestParamsN,
+  kRequestParamsMaxTokens,
+  kRequestPrefillKvComputedTokens,
+  kRequestNumPreemptions,
+  kKvBlockLifetime,
+  kKvBlockIdleBeforeEvict,
+  kKvBlockReuseGap,
+  kCacheConfigInfo,
+  kRejectedSamples,
+  kLoggerErrors,
+  kUndeclaredEngineRecords,
+};
+
+// When a family is on the page.
+enum class Condition : std::uint8_t {
+  kAlways,
+  kNanCheck,           // the engine looks for NaN logits
+  kKvCacheMetrics,     // the block pool samples the residency of its blocks
+  kEngineInitialized,  // log_engine_initialized() was called
+  kSelfMetrics,        // the library's own, unless switched off
+};
+
+// Whose series a family has.
+enum class Scope : std::uint8_t {
+  kEngine,   // labels model_name and engine, and the extra one if any
+  kInfo,     // label engine and the engine's own key/value pairs
+  kManager,  // label model_name, and the extra one if any
+};
+
+// A label beside those of the scope. `values` is the closed set, in the order
+// of the code that writes it; empty when the values are known at run time only.
+struct ExtraLabel {
+  std::string_view name;
+  std::span<const std::string_view> values;
+};
+
+// One family of the catalogue.
+struct MetricSpec {
+  MetricId id;
+  std::string_view
+      name;  // on the wire; a counter's samples get `_total` behind it
+  MetricKind kind;
+  CounterNumber number = CounterNumber::kInteger;
+  std::string_view unit;  // "seconds", "tokens", "requests", ... of one sample
+  std::string_view help;  // own words: exactly what is counted, and when
+  Condition condition = Condition::kAlways;
+  Scope scope = Scope::kEngine;
+  ExtraLabel extra_label = {};
+  std::span<const double> buckets =
+      {};  // histograms; empty: 1, 2, 5, 10, ... up to max_model_len
+  WireVersion since = {
+      0, 27};  // first release that has it (0.27 stands for any before)
+  std::string_view note =
+      {};  // where a name or unit is vLLM's and not what one would expect
+};
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,154 @@
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace vllm_metrics::inline v0 {
+
+// The upper bounds of a histogram's buckets, checked once, and the search for
+// the bucket of a value.
+//
+// A bound is inclusive: a value equal to it lands in its bucket. The bucket
+// above the last finite bound (`+Inf`) is implied, so `bucket_count()` is
+// `size() + 1`.
+//
+// The search is a table on the top bits of the double, then at most two
+// compares: the bits of a positive double are ordered as its value is, so a
+// cell of the table spans half or a quarter of a power of two, and the
+// constructor takes as many mantissa bits as leave at most two bounds a cell.
+// Bounds that do not suit it (not positive, more than 254, or very dense) are
+// searched by halves.
+//
+// Thread-safety: immutable after construction. Copying allocates.
+// Definition: Prometheus "Histogram" (`le`).
+class BucketBounds {
+ public:
+  // `bounds` rising, finite, at least one; a trailing +infinity is accepted and
+  // dropped. On failure returns nullopt and says why in `error`, e.g.
+  // "bounds[3] = 0.04 is not above bounds[2] = 0.06".
+  static std::optional<BucketBounds> create(std::span<const double> bounds,
+                                            std::string* error = nullptr);
+
+  std::size_t size() const noexcept { return size_; }
+  std::size_t bucket_count() const noexcept { return size_ + 1; }
+  std::span<const double> values() const noexcept {
+    return {padded_.data(), size_};
+  }
+
+  // The index of the bucket of `v`: the number of bounds below it. NaN has no
+  // bucket; here it gets one at either end, so callers reject it first.
+  std::size_t bucket_of(double v) const noexcept {
+    return table_.empty() ? search(v) : look_up(v);
+  }
+
+  // The same, where the caller has seen that has_table() is true.
+  std::size_t look_up(double v) const noexcept {
+    const auto top = std::bit_cast<std::int64_t>(v) >> shift_;
+    std::size_t i = table_[static_cast<std::size_t>(
+        std::clamp(top, first_, last_) - first_)];
+    i += padded_[i] < v ? 1U : 0U;
+    i += padded_[i] < v ? 1U : 0U;
+    return i;
+  }
+  bool has_table() const noexcept { return !table_.empty(); }
+
+  friend bool operator==(const BucketBounds& a,
+                         const BucketBounds& b) noexcept {
+    return std::ranges::equal(a.values(), b.values());
+  }
+
+ private:
+  explicit BucketBounds(std::span<const double> bounds)
+      : size_(bounds.size()), padded_(bounds.begin(), bounds.end()) {
+    padded_.resize(size_ + 2, std::numeric_limits<double>::infinity());
+    if (bounds.front() > 0.0 && size_ <= kMaxTableBounds) {
+      for (shift_ = kOneMantissaBit;
+           shift_ > kOneMantissaBit - kMaxExtraBits && !build_table();)
+        --shift_;
+    }
+  }
+
+  // Not std::to_string: that one obeys the process locale.
+  static std::string text(std::size_t index, double bound) {
+    char digits[32];
+    const auto end = std::to_chars(digits, digits + sizeof digits, bound).ptr;
+    return "bounds[" + std::to_string(index) +
+           "] = " + std::string(digits, end);
+  }
+
+  std::int64_t top_bits(double v) const noexcept {
+    return std::bit_cast<std::int64_t>(v) >> shift_;
+  }
+
+  // One entry for each cell from just below the first bound to just above the
+  // last: how many bounds lie below the cell. False when a cell holds over two.
+  bool build_table() {
+    first_ = top_bits(padded_.front()) - 1;
+    last_ = top_bits(padded_[size_ - 1]) + 1;
+    table_.clear();
+    std::size_t below = 0;
+    for (auto cell = first_; cell <= last_; ++cell) {
+      table_.push_back(static_cast<std::uint8_t>(below));
+      const auto start = below;
+      while (below < size_ && top_bits(padded_[below]) == cell) ++below;
+      if (below - start > 2 || table_.size() > kMaxTableCells) {
+        table_.clear();
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::size_t search(double v) const noexcept {
+    const auto bounds = values();
+    return static_cast<std::size_t>(std::ranges::lower_bound(bounds, v) -
+                                    bounds.begin());
+  }
+
+  static constexpr int kOneMantissaBit =
+      51;  // sign, exponent and one mantissa bit remain
+  static constexpr int kMaxExtraBits = 8;
+  static constexpr std::size_t kMaxTableBounds = 254;
+  static constexpr std::size_t kMaxTableCells = 2048;
+
+  std::size_t size_;
+  std::vector<double> padded_;  // two +infinity behind the last, for look_up
+  std::vector<std::uint8_t> table_;
+  std::int64_t first_ = 0;
+  std::int64_t last_ = 0;
+  int shift_ = kOneMantissaBit;
+};
+
+inline std::optional<BucketBounds> BucketBounds::create(
+    std::span<const double> bounds, std::string* error) {
+  const auto fail = [error](std::string why) -> std::optional<BucketBounds> {
+    if (error != nullptr) *error = std::move(why);
+    return std::nullopt;
+  };
+  if (!bounds.empty() &&
+      bounds.back() == std::numeric_limits<double>::infinity()) {
+    bounds = bounds.first(bounds.size() - 1);
+  }
+  if (bounds.empty()) return fail("at least one finite bound is needed");
+  for (std::size_t i = 0; i < bounds.size(); ++i) {
+    if (!std::isfinite(bounds[i]))
+      return fail(text(i, bounds[i]) + " is not finite");
+    if (i > 0 && !(bounds[i] > bounds[i - 1])) {
+      return fail(text(i, bounds[i]) + " is not above " +
+                  text(i - 1, bounds[i - 1]));
+    }
+  }
+  return BucketBounds(bounds);
+}
+
+}  // namespace vllm_metrics::inline v0

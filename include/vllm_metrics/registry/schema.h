@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "vllm_metrics/primitives/bucket_bounds.h"
+#include "vllm_metrics/registry/family.h"
+#include "vllm_metrics/registry/labels.h"
+
+namespace vllm_metrics::inline v0 {
+
+// One label set of a family, and where its words lie:
+//   counter    1 word: an unsigned integer or a double, by Family::number
+//   gauge      1 word: a double
+//   histogram  a word for each bucket (not cumulative, the last is +Inf),
+//              then the sum, a double
+struct Series {
+  Labels labels;  // sorted by name once registered
+  std::uint32_t offset = 0;
+  std::shared_ptr<const BucketBounds> bounds =
+      nullptr;           // histograms only; may differ between series
+  double created = 0.0;  // seconds since 1970, of the series' registration
+};
+
+struct SchemaFamily {
+  Family family;
+  std::vector<Series> series;
+};
+
+// What the words of a snapshot mean: families in the order of the page, each
+// once. Immutable once shared; a registration makes a new one.
+struct Schema {
+  std::vector<SchemaFamily> families;
+  std::size_t word_count = 0;
+};
+
+// How many words a series of this kind takes.
+inline std::size_t word_count(MetricKind kind, const BucketBounds* bounds) {
+  return kind == MetricKind::kHistogram ? bounds->bucket_count() + 1 : 1;
+}
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "vllm_metrics/stats/finish_reason.h"
+
+namespace vllm_metrics::inline v0 {
+
+// One request that has ended, as the per-request histograms take it. A phase
+// that never began or never ended is unset: it is not observed, but counted in
+// `vllm_metrics_rejected_samples_total{reason="unset_timestamp"}`.
+// Definition: vLLM FinishedRequestStats. vLLM v1/metrics/stats.py; where vLLM
+// subtracts stamps of 0, the phase here is unset.
+struct FinishedRequestStats {
+  FinishReason finish_reason = FinishReason::kStop;
+  double e2e_latency = 0.0;  // seconds, wall: arrival to the step of the end
+  std::int64_t num_prompt_tokens = 0;
+  std::int64_t num_generation_tokens = 0;
+  std::optional<std::int64_t> max_tokens_param;  // absent or 0: not observed
+  // Seconds, engine clock.
+  std::optional<double> queued_time =
+      0.0;  // QUEUED to the first SCHEDULED; to the end, if it ended waiting
+  std::optional<double> prefill_time =
+      0.0;  // first SCHEDULED to the first output
+  std::optional<double> inference_time =
+      0.0;  // first SCHEDULED to the last output
+  std::optional<double> decode_time = 0.0;  // first output to the last output
+  double mean_time_per_output_token =
+      0.0;  // decode_time / (tokens - 1); 0 below two tokens
+  bool is_corrupted = false;
+  std::int64_t num_cached_tokens = 0;  // of the prompt, local and external
+  std::int64_t num_preemptions = 0;
+};
+
+}  // namespace vllm_metrics::inline v0

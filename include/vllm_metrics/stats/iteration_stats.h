@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "vllm_metrics/export.h"
+#include "vllm_metrics/stats/finished_request_stats.h"
+#include "vllm_metrics/stats/prompt_token_stats.h"
+#include "vllm_metrics/stats/request_state_stats.h"
+
+namespace vllm_metrics::inline v0 {
+
+// Something that happened to a request inside the engine core.
+struct EngineCoreEvent {
+  enum class Type { kQueued, kScheduled, kPreempted };
+  Type type = Type::kQueued;
+  double timestamp = 0.0;  // seconds, engine clock
+};
+
+// What one request got out of a step: the part of an engine's output that
+// statistics need. It points to the caller's data.
+struct EngineCoreOutput {
+  std::int64_t num_new_tokens = 0;
+  std::span<const EngineCoreEvent>
+      events;  // since the request's last output, in order
+  std::optional<PrefillStats> prefill_stats;  // with the first output
+  std::int64_t num_nans_in_logits = 0;  // looked at when the NaN check is on
+};
+
+// What the requests of one step did. The engine keeps one per engine index,
+// calls reset() when a step's outputs arrive, update_from_output() for each,
+// update_from_finished_request() for each that ends, and hands it to
+// StatLoggerManager::record(). Vectors keep their storage: no allocation in
+// steady state.
+//
+// Thread-safety: none; a plain struct of one step.
+// Definition: vLLM IterationStats. vLLM v1/metrics/stats.py.
+struct VLLM_METRICS_EXPORT IterationStats {
+  double iteration_timestamp =
+      0.0;  // wall, seconds since 1970: when the outputs arrived
+
+  std::int64_t num_generation_tokens = 0;
+  std::int64_t num_preempted_reqs = 0;  // PREEMPTED events
+  std::int64_t num_corrupted_reqs =
+      0;  // ended in this step, with NaN logits on the way
+  PromptTokenStats prompt_token_stats;
+
+  std::vector<FinishedRequestStats> finished_requests;
+  std::vector<std::int64_t>
+      max_num_generation_tokens_iter;  // one per request that ended: the most
+                                       // of its n
+  std::vector<std::int64_t> n_params_iter;  // one per request that ended: its n
+  std::vector<double>
+      time_to_first_tokens_iter;  // seconds: one per first output
+  std::vector<double>
+      inter_token_latencies_iter;  // seconds: one per later output
+
+  // Ready for a step whose outputs arrived at `now` (wall).
+  void reset(double now) noexcept;
+
+  // One request's output in this step. `engine_core_timestamp`: the step's end
+  // on the engine clock, the same for all its outputs. With several tokens in
+  // one output the latency is still one sample, undivided.
+  void update_from_output(const EngineCoreOutput& output,
+                          double engine_core_timestamp,
+                          RequestStateStats& request);
+
+  // The request ended with the output just given.
+  void update_from_finished_request(FinishReason reason,
+                                    const RequestStateStats& request);
+
+  // The request ended between two outputs (client gone, error, shutdown) at
+  // `engine_core_timestamp`. One that was still waiting has queued until then.
+  // To drop a request without a trace, as vLLM does, call drop_request().
+  void update_from_ended_request(FinishReason reason,
+                                 double engine_core_timestamp,
+                                 RequestStateStats& request);
+};
+
+// Forgets a request that ended outside a step: no metric sees its end. Its
+// siblings of the same parent can still complete.
+VLLM_METRICS_EXPORT void drop_request(RequestStateStats& request) noexcept;
+
+}  // namespace vllm_metrics::inline v0

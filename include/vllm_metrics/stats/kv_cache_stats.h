@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+namespace vllm_metrics::inline v0 {
+
+// The life of one sampled KV cache block, told when it is evicted. Seconds.
+// Definition: vLLM KVCacheEvictionEvent. vLLM v1/metrics/stats.py.
+struct KvCacheEvictionEvent {
+  double lifetime_seconds = 0.0;  // allocation to eviction
+  double idle_seconds =
+      0.0;  // last access to eviction; from the allocation if never accessed
+  std::vector<double>
+      reuse_gaps_seconds;  // between the last accesses, up to three
+};
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,18 @@
+#pragma once
+
+namespace vllm_metrics::inline v0 {
+
+// Estimated work of one step on one GPU, the source of model FLOPs utilisation.
+// Definition: vLLM PerfStats. vLLM v1/metrics/perf.py.
+struct PerfStats {
+  double num_flops_per_gpu = 0.0;
+  double num_read_bytes_per_gpu = 0.0;
+  double num_write_bytes_per_gpu = 0.0;
+
+  bool empty() const noexcept {
+    return num_flops_per_gpu == 0.0 && num_read_bytes_per_gpu == 0.0 &&
+           num_write_bytes_per_gpu == 0.0;
+  }
+};
+
+}  // namespace vllm_metrics::inline v0

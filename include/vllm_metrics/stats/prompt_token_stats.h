@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace vllm_metrics::inline v0 {
+
+// Where the prompt tokens of one request came from. Unit: tokens.
+// Definition: vLLM PrefillStats. vLLM v1/metrics/stats.py.
+struct PrefillStats {
+  std::int64_t num_prompt_tokens = 0;
+  std::int64_t num_local_cached_tokens =
+      0;  // found in this engine's prefix cache
+  std::int64_t num_external_cached_tokens = 0;  // brought by a KV connector
+
+  std::int64_t num_cached_tokens() const noexcept {
+    return num_local_cached_tokens + num_external_cached_tokens;
+  }
+  std::int64_t num_computed_tokens() const noexcept {
+    return num_prompt_tokens - num_cached_tokens();
+  }
+};
+
+// The prompt tokens of all requests that got their first output in a step, by
+// source: computed + local_cache_hit + external_kv_transfer = total.
+// Definition: vLLM PromptTokenStats. vLLM v1/metrics/stats.py.
+struct PromptTokenStats {
+  std::int64_t computed = 0;
+  std::int64_t local_cache_hit = 0;
+  std::int64_t external_kv_transfer = 0;
+  std::int64_t cached_tokens = 0;  // local_cache_hit + external_kv_transfer
+  std::int64_t total = 0;
+
+  void update(const PrefillStats& prefill) noexcept {
+    computed += prefill.num_computed_tokens();
+    local_cache_hit += prefill.num_local_cached_tokens;
+    external_kv_transfer += prefill.num_external_cached_tokens;
+    cached_tokens += prefill.num_cached_tokens();
+    total += prefill.num_prompt_tokens;
+  }
+};
+
+}  // namespace vllm_metrics::inline v0

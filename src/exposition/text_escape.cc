@@ -1,0 +1,27 @@
+#include "src/exposition/text_escape.h"
+
+namespace vllm_metrics::inline v0 {
+namespace {
+
+void append_escaped(std::string& out, std::string_view text, bool quote) {
+  for (const char c : text) {
+    if (c == '\n') {
+      out += "\\n";
+      continue;
+    }
+    if (c == '\\' || (quote && c == '"')) out += '\\';
+    out += c;
+  }
+}
+
+}  // namespace
+
+void append_escaped_help(std::string& out, std::string_view text) {
+  append_escaped(out, text, false);
+}
+
+void append_escaped_label_value(std::string& out, std::string_view text) {
+  append_escaped(out, text, true);
+}
+
+}  // namespace vllm_metrics::inline v0

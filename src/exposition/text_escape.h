@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace vllm_metrics::inline v0 {
+
+// HELP text: a backslash and a line feed would end the line early.
+void append_escaped_help(std::string& out, std::string_view text);
+
+// A label value between its quotes: the quote as well.
+void append_escaped_label_value(std::string& out, std::string_view text);
+
+}  // namespace vllm_metrics::inline v0

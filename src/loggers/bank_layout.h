@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/loggers/options.h"
+#include "vllm_metrics/primitives/bank.h"
+#include "vllm_metrics/registry/schema.h"
+
+namespace vllm_metrics::inline v0 {
+
+// Which cell of an engine's bank holds what: the catalogue's families that are
+// on the page under these options, then the engine's own step metrics. The
+// same for every engine of a logger.
+class BankLayout {
+ public:
+  // A step metric's place; one of the three by kind.
+  struct Own {
+    MetricKind kind;
+    CounterNumber number;
+    HistogramCells cells;  // counters and gauges: only `first`
+  };
+
+  // `options` as checked() returned them.
+  static absl::StatusOr<BankLayout> create(const StatLoggerOptions& options);
+
+  bool has(MetricId id) const noexcept {
+    return cells_[index(id)].first != kAbsent;
+  }
+
+  // A counter; with a closed label, the cell of its value number `label_value`.
+  std::uint32_t counter(MetricId id,
+                        std::size_t label_value = 0) const noexcept {
+    return cells_[index(id)].first + static_cast<std::uint32_t>(label_value);
+  }
+  GaugeCells gauge(MetricId id, std::size_t label_value = 0) const noexcept {
+    return {cells_[index(id)].first +
+            kGaugeCells * static_cast<std::uint32_t>(label_value)};
+  }
+  const HistogramCells& histogram(MetricId id) const noexcept {
+    return cells_[index(id)];
+  }
+
+  const std::vector<Own>& own() const noexcept { return own_; }
+  std::uint32_t cell_count() const noexcept { return cell_count_; }
+
+  // What the cells of all engines mean, for the registry: engine number i's
+  // bank is copied to word i * cell_count().
+  std::vector<SchemaFamily> schema(const StatLoggerOptions& options) const;
+
+ private:
+  static constexpr std::uint32_t kAbsent = UINT32_MAX;
+  static constexpr std::uint32_t kGaugeCells = 2;  // value and time
+
+  static std::size_t index(MetricId id) noexcept {
+    return static_cast<std::size_t>(id);
+  }
+
+  absl::StatusOr<HistogramCells> add(MetricKind kind, std::size_t series,
+                                     std::string_view family,
+                                     std::span<const double> bounds);
+  absl::Status add(const MetricSpec& spec, const StatLoggerOptions& options);
+  absl::Status add(const StepMetrics::Metric& metric);
+  Series series(MetricKind kind, const HistogramCells& first,
+                std::size_t label_value, std::size_t engine,
+                Labels labels) const;
+
+  std::array<HistogramCells, kMetricCount> cells_;
+  std::vector<Own> own_;
+  std::vector<std::shared_ptr<const BucketBounds>>
+      bounds_;  // what HistogramCells point to
+  std::uint32_t cell_count_ = 0;
+};
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,151 @@
+#include "src/loggers/options_check.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <utility>
+
+#include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/primitives/bucket_bounds.h"
+#include "vllm_metrics/registry/labels.h"
+
+namespace vllm_metrics::inline v0 {
+namespace {
+
+constexpr WireVersion kOldestWire = {0, 27};
+constexpr WireVersion kNewestWire = {0, 30};
+
+template <class... Args>
+absl::Status invalid(fmt::format_string<Args...> text, Args&&... args) {
+  return absl::InvalidArgumentError(
+      fmt::format(text, std::forward<Args>(args)...));
+}
+
+absl::Status check_engines(const StatLoggerOptions& options) {
+  if (options.model_name.empty())
+    return invalid("model_name is empty; allowed: the served model's name");
+  if (options.max_model_len < 1)
+    return invalid("max_model_len = {}; allowed: 1 or more",
+                   options.max_model_len);
+  const auto& indexes = options.engine_indexes;
+  for (std::size_t i = 0; i < indexes.size(); ++i) {
+    if (indexes[i] < 0)
+      return invalid("engine_indexes[{}] = {}; allowed: 0 or more", i,
+                     indexes[i]);
+    const auto twin = static_cast<std::size_t>(
+        std::ranges::find(indexes, indexes[i]) - indexes.begin());
+    if (twin < i)
+      return invalid(
+          "engine_indexes[{}] = {} is also engine_indexes[{}]; allowed: each "
+          "once",
+          i, indexes[i], twin);
+  }
+  if (options.num_gpu_blocks.has_value() && *options.num_gpu_blocks < 0) {
+    return invalid("num_gpu_blocks = {}; allowed: 0 or more",
+                   *options.num_gpu_blocks);
+  }
+  Labels labels{{"engine", "0"}};
+  for (const auto& [key, value] : options.cache_config)
+    labels.push_back({key, value});
+  if (auto status = check_labels("vllm:cache_config_info", labels, "");
+      !status.ok()) {
+    return invalid("cache_config: {}", std::string(status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_loggers(const StatLoggerOptions& options) {
+  if (options.kv_cache_metrics && !options.log_stats) {
+    return invalid(
+        "kv_cache_metrics = true needs log_stats = true; without it there is "
+        "nothing to record to");
+  }
+  if (options.client_count < 1)
+    return invalid("client_count = {}; allowed: 1 or more",
+                   options.client_count);
+  for (std::size_t i = 0; i < options.factories.size(); ++i) {
+    const bool callable = std::visit(
+        [](const auto& factory) { return static_cast<bool>(factory); },
+        options.factories[i]);
+    if (!callable)
+      return invalid(
+          "factories[{}] is an empty function; allowed: one that makes a stat "
+          "logger",
+          i);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_bounds(std::string_view field,
+                          std::span<const double> bounds) {
+  std::string why;
+  if (BucketBounds::create(bounds, &why).has_value()) return absl::OkStatus();
+  return invalid("{}: {}; allowed: rising finite numbers", field, why);
+}
+
+absl::Status check_page(const StatLoggerOptions& options) {
+  if (options.wire_version < kOldestWire ||
+      options.wire_version > kNewestWire) {
+    return invalid("wire_version = {}.{}; allowed: {}.{} to {}.{}",
+                   options.wire_version.major, options.wire_version.minor,
+                   kOldestWire.major, kOldestWire.minor, kNewestWire.major,
+                   kNewestWire.minor);
+  }
+  for (std::size_t i = 0; i < options.buckets.size(); ++i) {
+    const BucketOverride& override = options.buckets[i];
+    const MetricSpec* spec = find_spec(override.family);
+    if (spec == nullptr || spec->kind != MetricKind::kHistogram) {
+      return invalid(
+          "buckets[{}].family = \"{}\" is not a histogram of the catalogue; "
+          "allowed: e.g. \"{}\"",
+          i, valid_utf8(override.family),
+          spec_of(MetricId::kE2eRequestLatency).name);
+    }
+    const auto twin = std::ranges::find(options.buckets, override.family,
+                                        &BucketOverride::family) -
+                      options.buckets.begin();
+    if (static_cast<std::size_t>(twin) < i)
+      return invalid("buckets[{}].family = \"{}\" is also buckets[{}].family",
+                     i, override.family, twin);
+    if (auto status =
+            check_bounds(fmt::format("buckets[{}] of {}", i, override.family),
+                         override.bounds);
+        !status.ok()) {
+      return status;
+    }
+  }
+  if (!options.latency_buckets.empty()) {
+    if (auto status = check_bounds("latency_buckets", options.latency_buckets);
+        !status.ok())
+      return status;
+  }
+  if (options.step_metrics.metrics.empty() !=
+      (options.step_metrics.write == nullptr)) {
+    return invalid(
+        "step_metrics.metrics has {} entries and step_metrics.write is {}; "
+        "allowed: both or neither",
+        options.step_metrics.metrics.size(),
+        options.step_metrics.write == nullptr ? "empty" : "set");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+StatLoggerOptions with_defaults(StatLoggerOptions options) {
+  if (options.engine_indexes.empty()) options.engine_indexes = {0};
+  if (options.clock == nullptr) options.clock = Clock::system();
+  if (options.log_sink == nullptr) options.log_sink = LogSink::standard_error();
+  return options;
+}
+
+absl::StatusOr<StatLoggerOptions> checked(StatLoggerOptions options) {
+  for (const auto check : {check_engines, check_loggers, check_page}) {
+    if (auto status = check(options); !status.ok()) return status;
+  }
+  return with_defaults(std::move(options));
+}
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,283 @@
+#include "vllm_metrics/loggers/prometheus_stat_logger.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "src/loggers/bank_layout.h"
+#include "src/loggers/engine_banks.h"
+#include "src/loggers/engine_index_map.h"
+#include "src/loggers/options_check.h"
+#include "src/loggers/step_writer.h"
+#include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/registry/registry.h"
+
+namespace vllm_metrics::inline v0 {
+namespace {
+
+// Writes one step into an engine's bank; visible as a whole when it ends.
+class StepSection {
+ public:
+  StepSection(const BankLayout& layout, Bank bank, double now)
+      : layout_(layout), section_(bank, now) {}
+
+  // Last of all, what could not be taken.
+  ~StepSection() {
+    if (!layout_.has(MetricId::kRejectedSamples)) return;
+    const SampleFaults faults = section_.faults();
+    inc(MetricId::kRejectedSamples, faults.negative_increments, 0);
+    inc(MetricId::kRejectedSamples, faults.not_finite, 1);
+    inc(MetricId::kRejectedSamples, faults.negative_observations, 2);
+    inc(MetricId::kRejectedSamples, unset_timestamps_, 3);
+    inc(MetricId::kRejectedSamples, wrong_metric_, 4);
+  }
+  StepSection(const StepSection&) = delete;
+  StepSection& operator=(const StepSection&) = delete;
+
+  void record(const SchedulerStats& scheduler);
+  void record(const MultiModalCacheStats& mm_cache);
+  void record(const IterationStats& iteration);
+  void record(const SleepState& state);
+
+  void write_own(const StepMetrics& metrics, const StepRecord& step) {
+    StepWriter::State state{section_, layout_.own()};
+    StepWriter writer(state);
+    metrics.write(step, writer);
+    wrong_metric_ += state.wrong_metric;
+  }
+
+ private:
+  template <class Number>
+  void inc(MetricId id, Number n, std::size_t label_value = 0) {
+    if constexpr (std::is_floating_point_v<Number>) {
+      section_.inc(layout_.counter(id, label_value), n);
+    } else if (n != 0) {
+      section_.inc(layout_.counter(id, label_value),
+                   static_cast<std::int64_t>(n));
+    }
+  }
+  template <class Number>
+  void set(MetricId id, Number v, std::size_t label_value = 0) {
+    section_.set(layout_.gauge(id, label_value), static_cast<double>(v));
+  }
+  template <class Number>
+  void observe(MetricId id, Number v) {
+    section_.observe(layout_.histogram(id), static_cast<double>(v));
+  }
+  void observe_all(MetricId id, std::span<const double> values) {
+    section_.observe(layout_.histogram(id), values);
+  }
+  void observe_phase(MetricId id, std::optional<double> seconds) {
+    if (seconds.has_value()) {
+      observe(id, *seconds);
+    } else {
+      ++unset_timestamps_;
+    }
+  }
+  void record_finished(const FinishedRequestStats& finished);
+
+  const BankLayout& layout_;
+  Bank::Section section_;
+  std::uint64_t unset_timestamps_ = 0;
+  std::uint64_t wrong_metric_ = 0;
+};
+
+void StepSection::record(const SchedulerStats& scheduler) {
+  set(MetricId::kNumRequestsRunning, scheduler.num_running_reqs);
+  set(MetricId::kNumRequestsWaiting,
+      scheduler.num_waiting_reqs + scheduler.num_skipped_waiting_reqs);
+  set(MetricId::kNumRequestsWaitingByReason, scheduler.num_waiting_reqs, 0);
+  set(MetricId::kNumRequestsWaitingByReason, scheduler.num_skipped_waiting_reqs,
+      1);
+  set(MetricId::kKvCacheUsagePerc, scheduler.kv_cache_usage);
+  inc(MetricId::kPrefixCacheQueries, scheduler.prefix_cache_stats.queries);
+  inc(MetricId::kPrefixCacheHits, scheduler.prefix_cache_stats.hits);
+  if (scheduler.connector_prefix_cache_stats.has_value()) {
+    inc(MetricId::kExternalPrefixCacheQueries,
+        scheduler.connector_prefix_cache_stats->queries);
+    inc(MetricId::kExternalPrefixCacheHits,
+        scheduler.connector_prefix_cache_stats->hits);
+  }
+  if (scheduler.perf_stats.has_value() && !scheduler.perf_stats->empty()) {
+    inc(MetricId::kEstimatedFlopsPerGpu,
+        scheduler.perf_stats->num_flops_per_gpu);
+    inc(MetricId::kEstimatedReadBytesPerGpu,
+        scheduler.perf_stats->num_read_bytes_per_gpu);
+    inc(MetricId::kEstimatedWriteBytesPerGpu,
+        scheduler.perf_stats->num_write_bytes_per_gpu);
+  }
+  if (!scheduler.kv_cache_eviction_events.empty() &&
+      layout_.has(MetricId::kKvBlockLifetime)) {
+    for (const KvCacheEvictionEvent& event :
+         scheduler.kv_cache_eviction_events) {
+      observe(MetricId::kKvBlockLifetime, event.lifetime_seconds);
+      observe(MetricId::kKvBlockIdleBeforeEvict, event.idle_seconds);
+      observe_all(MetricId::kKvBlockReuseGap, event.reuse_gaps_seconds);
+    }
+  }
+}
+
+void StepSection::record(const MultiModalCacheStats& mm_cache) {
+  inc(MetricId::kMmCacheQueries, mm_cache.queries);
+  inc(MetricId::kMmCacheHits, mm_cache.hits);
+}
+
+void StepSection::record(const IterationStats& iteration) {
+  const PromptTokenStats& prompt = iteration.prompt_token_stats;
+  if (layout_.has(MetricId::kCorruptedRequests))
+    inc(MetricId::kCorruptedRequests, iteration.num_corrupted_reqs);
+  inc(MetricId::kNumPreemptions, iteration.num_preempted_reqs);
+  inc(MetricId::kPromptTokens, prompt.total);
+  inc(MetricId::kPromptTokensBySource, prompt.computed, 0);
+  inc(MetricId::kPromptTokensBySource, prompt.local_cache_hit, 1);
+  inc(MetricId::kPromptTokensBySource, prompt.external_kv_transfer, 2);
+  inc(MetricId::kPromptTokensCached, prompt.cached_tokens);
+  inc(MetricId::kGenerationTokens, iteration.num_generation_tokens);
+  observe(MetricId::kIterationTokens,
+          prompt.computed + iteration.num_generation_tokens);
+  for (const auto tokens : iteration.max_num_generation_tokens_iter) {
+    observe(MetricId::kRequestMaxNumGenerationTokens, tokens);
+  }
+  for (const auto n : iteration.n_params_iter)
+    observe(MetricId::kRequestParamsN, n);
+  observe_all(MetricId::kTimeToFirstToken, iteration.time_to_first_tokens_iter);
+  observe_all(MetricId::kInterTokenLatency,
+              iteration.inter_token_latencies_iter);
+  for (const FinishedRequestStats& finished : iteration.finished_requests)
+    record_finished(finished);
+}
+
+void StepSection::record_finished(const FinishedRequestStats& finished) {
+  inc(MetricId::kRequestSuccess, 1,
+      static_cast<std::size_t>(finished.finish_reason));
+  observe(MetricId::kE2eRequestLatency, finished.e2e_latency);
+  observe_phase(MetricId::kRequestQueueTime, finished.queued_time);
+  observe_phase(MetricId::kRequestPrefillTime, finished.prefill_time);
+  observe_phase(MetricId::kRequestInferenceTime, finished.inference_time);
+  observe_phase(MetricId::kRequestDecodeTime, finished.decode_time);
+  observe(MetricId::kRequestTimePerOutputToken,
+          finished.mean_time_per_output_token);
+  observe(MetricId::kRequestPromptTokens, finished.num_prompt_tokens);
+  observe(MetricId::kRequestPrefillKvComputedTokens,
+          finished.num_prompt_tokens -
+              std::max<std::int64_t>(finished.num_cached_tokens, 0));
+  observe(MetricId::kRequestGenerationTokens, finished.num_generation_tokens);
+  if (finished.max_tokens_param.value_or(0) != 0) {
+    observe(MetricId::kRequestParamsMaxTokens, *finished.max_tokens_param);
+  }
+  if (layout_.has(MetricId::kRequestNumPreemptions)) {
+    observe(MetricId::kRequestNumPreemptions, finished.num_preemptions);
+  }
+}
+
+void StepSection::record(const SleepState& state) {
+  const bool asleep = state.sleep == 1;
+  set(MetricId::kEngineSleepState, asleep ? 0 : 1, 0);
+  set(MetricId::kEngineSleepState, asleep && state.level == 1 ? 1 : 0, 1);
+  set(MetricId::kEngineSleepState, asleep && state.level == 2 ? 1 : 0, 2);
+}
+
+}  // namespace
+
+struct PrometheusStatLogger::State {
+  State(StatLoggerOptions given, BankLayout made)
+      : options(std::move(given)),
+        layout(std::move(made)),
+        places(options.engine_indexes),
+        banks(std::make_shared<EngineBanks>(options.engine_indexes.size(),
+                                            layout.cell_count())) {}
+
+  StepSection section(std::size_t engine) const {
+    return {layout, banks->bank(engine), options.clock->wall()};
+  }
+
+  StatLoggerOptions options;
+  BankLayout layout;
+  EngineIndexMap places;
+  std::shared_ptr<EngineBanks> banks;
+  Registration registration;
+  std::vector<Handle<Gauge>> cache_config_info;
+};
+
+absl::StatusOr<std::shared_ptr<PrometheusStatLogger::State>>
+PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
+  auto options = checked(given);
+  if (!options.ok()) return options.status();
+  if (options->registry == nullptr)
+    return absl::InvalidArgumentError(
+        "registry is null; allowed: Registry::create()");
+  auto layout = BankLayout::create(*options);
+  if (!layout.ok()) return layout.status();
+  auto state = std::make_shared<State>(*std::move(options), *std::move(layout));
+  for (std::size_t engine = 0; engine < state->options.engine_indexes.size();
+       ++engine) {
+    state->section(engine).record(SleepState{});
+  }
+  auto registration = state->options.registry->add(
+      state->layout.schema(state->options), state->banks,
+      state->options.engine_indexes.size() * state->layout.cell_count());
+  if (!registration.ok()) return registration.status();
+  state->registration = *std::move(registration);
+  return state;
+}
+
+absl::StatusOr<std::unique_ptr<PrometheusStatLogger>>
+PrometheusStatLogger::create(const StatLoggerOptions& options) {
+  auto state = prepare(options);
+  if (!state.ok()) return state.status();
+  return std::make_unique<PrometheusStatLogger>(*std::move(state));
+}
+
+PrometheusStatLogger::PrometheusStatLogger(
+    std::shared_ptr<State> state) noexcept
+    : state_(std::move(state)) {}
+PrometheusStatLogger::~PrometheusStatLogger() = default;
+
+void PrometheusStatLogger::record(const StepRecord& step) {
+  const auto engine = state_->places.find(step.engine_index);
+  if (!engine.has_value()) return;
+  StepSection section = state_->section(*engine);
+  if (step.scheduler != nullptr) section.record(*step.scheduler);
+  if (step.mm_cache != nullptr) section.record(*step.mm_cache);
+  if (step.iteration != nullptr) section.record(*step.iteration);
+  if (state_->options.step_metrics.write != nullptr)
+    section.write_own(state_->options.step_metrics, step);
+}
+
+void PrometheusStatLogger::log_engine_initialized() {
+  const MetricSpec& spec = spec_of(MetricId::kCacheConfigInfo);
+  std::vector<Handle<Gauge>> infos;
+  for (const int engine_index : state_->options.engine_indexes) {
+    Labels labels{{"engine", std::to_string(engine_index)}};
+    for (const auto& [key, value] : state_->options.cache_config)
+      labels.push_back({key, value});
+    auto info =
+        state_->options.registry->add_gauge({.name = std::string(spec.name),
+                                             .help = std::string(spec.help),
+                                             .info = true},
+                                            std::move(labels));
+    if (!info.ok()) {
+      state_->options.log_sink->write(
+          LogLevel::kWarning, state_->options.clock->wall(), engine_index,
+          std::string(info.status().message()));
+      continue;
+    }
+    (*info)->set(1.0);
+    infos.push_back(*std::move(info));
+  }
+  state_->cache_config_info = std::move(infos);
+}
+
+void PrometheusStatLogger::record_sleep_state(const SleepState& sleep) {
+  for (std::size_t engine = 0; engine < state_->options.engine_indexes.size();
+       ++engine) {
+    state_->section(engine).record(sleep);
+  }
+}
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "src/loggers/bank_layout.h"
+#include "vllm_metrics/loggers/step_metrics.h"
+#include "vllm_metrics/primitives/bank.h"
+
+namespace vllm_metrics::inline v0 {
+
+// What a StepWriter writes to: the open section of a step.
+struct StepWriter::State {
+  Bank::Section& section;
+  std::span<const BankLayout::Own> own;
+  std::uint64_t wrong_metric = 0;  // calls whose index or kind did not fit
+
+  const BankLayout::Own* find(std::size_t metric, MetricKind kind) noexcept {
+    if (metric < own.size() && own[metric].kind == kind) return &own[metric];
+    ++wrong_metric;
+    return nullptr;
+  }
+};
+
+}  // namespace vllm_metrics::inline v0

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <mutex>
+
+#include "absl/base/thread_annotations.h"
+
+namespace vllm_metrics::inline v0 {
+
+// std::mutex with the annotations that clang's thread-safety analysis reads.
+class ABSL_LOCKABLE Mutex {
+ public:
+  void lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  void unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+
+ private:
+  std::mutex mutex_;
+};
+
+class ABSL_SCOPED_LOCKABLE MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) ABSL_EXCLUSIVE_LOCK_FUNCTION(mutex)
+      : mutex_(mutex) {
+    mutex_.lock();
+  }
+  ~MutexLock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
+}  // namespace vllm_metrics::inline v0
