@@ -1,0 +1,178 @@
+// vllm-metrics-replay: plays a recorded trace through the library and writes
+// the page, the text records and the snapshot that an engine would have shown.
+//
+// Exit status: 0 done; 1 an output cannot be written; 2 the arguments or the
+// trace are not as they should be.
+
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "src/tools/replay/log_file.h"
+#include "src/tools/replay/snapshot_json.h"
+#include "src/tools/replay/trace_player.h"
+#include "src/tools/replay/trace_reader.h"
+#include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/version.h"
+
+namespace vllm_metrics::replay {
+namespace {
+
+constexpr int kBadInput = 2;
+constexpr int kFailure = 1;
+
+constexpr std::string_view kUsage =
+    R"(usage: vllm-metrics-replay [--page FILE] [--log FILE] [--snapshot FILE] TRACE
+
+Plays TRACE (JSON Lines, trace format 1; - is standard input) through the
+library and writes what an engine would have shown at its end.
+
+  --page FILE      the text exposition; without it, to standard output
+  --log FILE       the text records, `LEVEL text` a line, DEBUG ones too
+  --snapshot FILE  JSON of the last `snapshot` event; of the end without one
+  --version, --help
+
+FILE may be - for standard output. Exit status: 0 done, 1 FILE cannot be
+written, 2 the arguments or TRACE are wrong.
+)";
+
+struct Arguments {
+  std::string page = "-";
+  std::string log;
+  std::string snapshot;
+  std::string trace;
+};
+
+// A file that is written at once or while the trace plays.
+class Output {
+ public:
+  // "-" is standard output, "" nowhere.
+  explicit Output(std::string path) : path_(std::move(path)) {
+    if (!path_.empty() && path_ != "-") file_.open(path_, std::ios::binary);
+    if (path_.empty()) stream().setstate(std::ios::badbit);
+  }
+
+  bool wanted() const { return !path_.empty(); }
+  std::ostream& stream() { return path_ == "-" ? std::cout : file_; }
+
+  // False, with a message, when not everything could be written.
+  bool is_good() {
+    if (!wanted() || stream().flush()) return true;
+    std::cerr << "vllm-metrics-replay: " << path_
+              << ": cannot be written: " << std::strerror(errno) << '\n';
+    return false;
+  }
+
+ private:
+  std::string path_;
+  std::ofstream file_;
+};
+
+std::optional<std::string> parse(int argc, char** argv, Arguments& out) {
+  const struct {
+    std::string_view name;
+    std::string& value;
+  } flags[] = {
+      {"--page", out.page}, {"--log", out.log}, {"--snapshot", out.snapshot}};
+  for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    std::string* value = nullptr;
+    for (const auto& flag : flags) {
+      if (flag.name == argument) value = &flag.value;
+    }
+    if (value != nullptr) {
+      if (++i == argc) return std::string(argument) + " needs a FILE";
+      *value = argv[i];
+    } else if (argument.size() > 1 && argument.front() == '-') {
+      return "there is no option " + std::string(argument);
+    } else if (!out.trace.empty()) {
+      return "one TRACE only, not also " + std::string(argument);
+    } else {
+      out.trace = argument;
+    }
+  }
+  if (out.trace.empty()) return "TRACE is missing";
+  return std::nullopt;
+}
+
+// Plays the whole trace.
+absl::StatusOr<std::unique_ptr<TracePlayer>> play(
+    const std::string& path, const std::shared_ptr<LogSink>& log_sink) {
+  auto reader = TraceReader::open(path);
+  if (!reader.ok()) return reader.status();
+  std::unique_ptr<TracePlayer> player;
+  TraceEvent event;
+  for (;;) {
+    const absl::StatusOr<bool> more = reader->next(event);
+    if (!more.ok()) return more.status();
+    if (!*more) return player;
+    absl::Status status;
+    if (player != nullptr) {
+      status = player->play(event);
+    } else {
+      auto created = TracePlayer::create(std::get<TraceConfig>(event.action),
+                                         event.clocks, log_sink);
+      if (created.ok()) player = *std::move(created);
+      status = created.status();
+    }
+    if (!status.ok()) return reader->error_here(std::string(status.message()));
+  }
+}
+
+void write_snapshot(const TracePlayer& player, std::ostream& out) {
+  Snapshot end;
+  if (player.snapshot() == nullptr) player.registry().snapshot(end);
+  out << snapshot_json(player.snapshot() != nullptr ? *player.snapshot() : end)
+             .dump(0)
+      << '\n';
+}
+
+int run(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--help") return !(std::cout << kUsage);
+    if (std::string_view(argv[i]) == "--version") {
+      return !(std::cout << "vllm-metrics-replay " << version() << '\n');
+    }
+  }
+  Arguments arguments;
+  if (const auto complaint = parse(argc, argv, arguments)) {
+    std::cerr << "vllm-metrics-replay: " << *complaint << '\n' << kUsage;
+    return kBadInput;
+  }
+  Output page(arguments.page);
+  Output log(arguments.log);
+  Output snapshot(arguments.snapshot);
+  for (Output* output : {&page, &log, &snapshot}) {
+    if (!output->is_good()) return kFailure;
+  }
+  const auto player =
+      play(arguments.trace, std::make_shared<LogFile>(log.stream()));
+  if (!player.ok()) {
+    std::cerr << "vllm-metrics-replay: " << player.status().message() << '\n';
+    return kBadInput;
+  }
+  page.stream() << TextFormat().render((*player)->registry());
+  if (snapshot.wanted()) write_snapshot(**player, snapshot.stream());
+  bool good = true;
+  for (Output* output : {&page, &log, &snapshot}) {
+    good = output->is_good() && good;
+  }
+  return good ? 0 : kFailure;
+}
+
+}  // namespace
+}  // namespace vllm_metrics::replay
+
+int main(int argc, char** argv) {
+  try {
+    return vllm_metrics::replay::run(argc, argv);
+  } catch (const std::exception& error) {  // memory, a JSON library's surprise
+    std::cerr << "vllm-metrics-replay: " << error.what() << '\n';
+    return vllm_metrics::replay::kFailure;
+  }
+}

@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "src/tools/replay/trace_event.h"
+#include "vllm_metrics/loggers/clock.h"
+#include "vllm_metrics/loggers/log_sink.h"
+#include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/registry/snapshot.h"
+#include "vllm_metrics/stats/iteration_stats.h"
+#include "vllm_metrics/stats/request_state_stats.h"
+
+namespace vllm_metrics::replay {
+
+// The clocks of a trace: they stand still until an event moves them.
+class TraceClock : public Clock {
+ public:
+  void set(const ClockReading& reading);
+
+  double wall() const noexcept override { return wall_; }
+  double monotonic() const noexcept override { return monotonic_; }
+
+ private:
+  double wall_ = 0.0;
+  double monotonic_ = 0.0;
+};
+
+// Does to a StatLoggerManager what an engine and its front end do, as a trace
+// says. All numbers come from the library; this class only keeps the live
+// requests and passes things on.
+//
+// Thread-safety: none.
+class TracePlayer {
+ public:
+  // Builds the loggers. InvalidArgument: an option that is not allowed.
+  static absl::StatusOr<std::unique_ptr<TracePlayer>> create(
+      const TraceConfig& config, const ClockReading& clocks,
+      std::shared_ptr<LogSink> log_sink);
+
+  // Applies one event. InvalidArgument: it does not fit those before it.
+  absl::Status play(const TraceEvent& event);
+
+  const Registry& registry() const { return *manager_->registry(); }
+
+  // Of the last `snapshot` event; null when there was none.
+  const Snapshot* snapshot() const {
+    return snapshot_.has_value() ? &*snapshot_ : nullptr;
+  }
+
+ private:
+  // A parent that not all children have joined yet.
+  struct OpenParent {
+    std::shared_ptr<ParentRequest> request;
+    std::int64_t children = 0;
+  };
+
+  TracePlayer() = default;
+  absl::Status apply(const TraceConfig& config);
+  absl::Status apply(const InitEvent& event);
+  absl::Status apply(const RecordEvent& event);
+  absl::Status apply(const SleepEvent& event);
+  absl::Status apply(const LogEvent& event);
+  absl::Status apply(const TickEvent& event);
+  absl::Status apply(const RequestEvent& event);
+  absl::Status apply(const OutputEvent& event);
+  absl::Status apply(const AbortEvent& event);
+  absl::Status apply(const SnapshotEvent& event);
+  void apply_output(const RequestOutput& output, double timestamp);
+  absl::StatusOr<std::shared_ptr<ParentRequest>> join(const ParentRef& parent);
+
+  std::shared_ptr<TraceClock> clock_ = std::make_shared<TraceClock>();
+  std::unique_ptr<StatLoggerManager> manager_;
+  std::unordered_map<std::string, RequestStateStats> requests_;
+  std::unordered_map<std::string, OpenParent> parents_;
+  IterationStats iteration_;
+  std::optional<Snapshot> snapshot_;
+};
+
+}  // namespace vllm_metrics::replay
