@@ -1,0 +1,143 @@
+#include "src/http/connection_table.h"
+
+// Not <netinet/tcp.h>, whose tcp_info ends before tcpi_bytes_received.
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cassert>
+#include <tuple>
+
+namespace vllm_metrics::inline v0::http {
+namespace {
+
+using State = ConnectionTable::Connection::State;
+using TimePoint = ConnectionTable::TimePoint;
+
+// How long an answer may be on its way before a newcomer counts more.
+constexpr std::chrono::seconds kBusyGrace{1};
+
+constexpr std::size_t kReserve = 16;
+
+std::uint64_t bytes_received(int fd) {
+  tcp_info info{};
+  socklen_t size = sizeof info;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return info.tcpi_bytes_received;
+}
+
+}  // namespace
+
+ConnectionTable::ConnectionTable(const ConnectionLimits& limits)
+    : limits_(limits), connections_(limits.max_connections + kReserve) {}
+
+ConnectionTable::Connection& ConnectionTable::open(int fd, TimePoint now) {
+  trim(limits_.max_connections - 1, now);
+  const auto free =
+      std::ranges::find(connections_, State::kFree, &Connection::state);
+  assert(free != connections_.end());
+  *free = {.fd = fd, .state = State::kConnected, .since = now};
+  ++size_;
+  return *free;
+}
+
+void ConnectionTable::begin_request(Connection& connection, TimePoint now) {
+  if (connection.state == State::kWaiting) connection.since = now;
+  if (connection.state != State::kCut) connection.state = State::kRequest;
+}
+
+void ConnectionTable::end_request(Connection& connection, TimePoint now) {
+  if (connection.state == State::kCut) return;
+  connection.state = State::kWaiting;
+  connection.since = now;
+  connection.bytes_before = bytes_received(connection.fd);
+}
+
+void ConnectionTable::close(Connection& connection) {
+  if (connection.state == State::kCut) --cut_;
+  connection = {};
+  --size_;
+}
+
+std::optional<TimePoint> ConnectionTable::deadline(
+    const Connection& connection) const {
+  switch (connection.state) {
+    case State::kConnected:
+    case State::kRequest:
+      return connection.since + limits_.request_timeout;
+    case State::kWaiting:
+      return connection.since + limits_.keep_alive_timeout;
+    case State::kFree:
+    case State::kCut:
+      break;
+  }
+  return std::nullopt;
+}
+
+void ConnectionTable::sweep(TimePoint now) {
+  for (Connection& connection : connections_) {
+    if (connection.state == State::kWaiting &&
+        bytes_received(connection.fd) != connection.bytes_before) {
+      begin_request(connection, now);
+    }
+    if (const auto due = deadline(connection); due && *due <= now) {
+      cut(connection);
+    }
+  }
+  trim(limits_.max_connections, now);
+}
+
+std::optional<TimePoint> ConnectionTable::next_deadline() const {
+  std::optional<TimePoint> next;
+  for (const Connection& connection : connections_) {
+    auto due = deadline(connection);
+    if (connection.state == State::kRequest &&
+        live() > limits_.max_connections) {
+      due = std::min(*due, connection.since + kBusyGrace);
+    }
+    if (due && (!next || *due < *next)) next = due;
+  }
+  return next;
+}
+
+// First goes who waits for the longest time, if possible after an answer: the
+// honest connect again. Then who has not asked yet; then slow answers.
+void ConnectionTable::trim(std::size_t allowed, TimePoint now) {
+  constexpr int kStays = 3;
+  const auto rank = [&](const Connection& connection) {
+    switch (connection.state) {
+      case State::kWaiting:
+        return 0;
+      case State::kConnected:
+        return 1;
+      case State::kRequest:
+        return now - connection.since < kBusyGrace ? kStays : 2;
+      case State::kFree:
+      case State::kCut:
+        break;
+    }
+    return kStays;
+  };
+  const auto order = [&](const Connection& connection) {
+    return std::tuple(rank(connection), connection.since);
+  };
+  while (live() > allowed) {
+    const auto first = std::ranges::min_element(connections_, {}, order);
+    if (rank(*first) == kStays) return;
+    cut(*first);
+  }
+}
+
+void ConnectionTable::cut(Connection& connection) {
+  // An answer that nobody fetches is not kept in the kernel's memory either.
+  if (connection.state == State::kRequest) {
+    const linger drop{.l_onoff = 1, .l_linger = 0};
+    setsockopt(connection.fd, SOL_SOCKET, SO_LINGER, &drop, sizeof drop);
+  }
+  shutdown(connection.fd, SHUT_RDWR);
+  connection.state = State::kCut;
+  ++cut_;
+}
+
+}  // namespace vllm_metrics::inline v0::http

@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+namespace vllm_metrics::inline v0::http {
+
+struct ConnectionLimits {
+  std::size_t max_connections;
+  std::chrono::milliseconds request_timeout;
+  std::chrono::milliseconds keep_alive_timeout;
+};
+
+// What each client is doing, since when, and who has to go: MHD's own timeout
+// is one of inactivity, which a byte a second satisfies, and at its limit it
+// leaves newcomers outside.
+//
+// Cutting off shuts the socket down; MHD then sees the end of the connection
+// and closes it.
+//
+// Thread-safety: one thread. Time is passed in.
+class ConnectionTable {
+ public:
+  using TimePoint = std::chrono::steady_clock::time_point;
+
+  struct Connection {
+    enum class State {
+      kFree,       // no connection
+      kConnected,  // its first request is not whole
+      kRequest,    // a request has begun, its answer is not sent
+      kWaiting,    // for its next request
+      kCut,        // shut down, not closed
+    };
+    int fd = -1;
+    State state = State::kFree;
+    TimePoint since;                 // begin of what the deadline is about
+    std::uint64_t bytes_before = 0;  // received before it began to wait
+  };
+
+  explicit ConnectionTable(const ConnectionLimits& limits);
+
+  // Not when full().
+  Connection& open(int fd, TimePoint now);
+  void begin_request(Connection& connection, TimePoint now);
+  void end_request(Connection& connection, TimePoint now);
+  void close(Connection& connection);
+
+  // Cuts off who is overdue or one too many, and looks who began a request.
+  void sweep(TimePoint now);
+
+  // When sweep() has something to do even if nothing arrives.
+  std::optional<TimePoint> next_deadline() const;
+
+  // Above the limit there is a reserve, so that a newcomer is in before an old
+  // one is out.
+  std::size_t capacity() const { return connections_.size(); }
+  bool full() const { return size_ == capacity(); }
+
+ private:
+  std::optional<TimePoint> deadline(const Connection& connection) const;
+  std::size_t live() const { return size_ - cut_; }
+  void trim(std::size_t allowed, TimePoint now);
+  void cut(Connection& connection);
+
+  ConnectionLimits limits_;
+  std::vector<Connection> connections_;
+  std::size_t size_ = 0;
+  std::size_t cut_ = 0;  // of them
+};
+
+}  // namespace vllm_metrics::inline v0::http

@@ -1,0 +1,304 @@
+#include "src/http/server.h"
+
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <climits>
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "vllm_metrics/registry/process_collector.h"
+
+namespace vllm_metrics::inline v0::http {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// After an accept that failed, e.g. for want of file descriptors.
+constexpr std::int64_t kAcceptPauseMs = 100;
+
+// MHD takes bodies as void*, and only reads them.
+void* writable(std::string_view text) { return const_cast<char*>(text.data()); }
+
+Response create_text(std::string_view text) {
+  Response response(MHD_create_response_from_buffer(text.size(), writable(text),
+                                                    MHD_RESPMEM_PERSISTENT));
+  if (response != nullptr &&
+      MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
+                              "text/plain; charset=utf-8") != MHD_YES) {
+    response = nullptr;
+  }
+  return response;
+}
+
+// Keeps the engine's signals on the engine's threads: one started meanwhile
+// takes none but those that say what it did itself, or that it is profiled.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t blocked;
+    sigfillset(&blocked);
+    for (const int own :
+         {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT, SIGPROF}) {
+      sigdelset(&blocked, own);
+    }
+    pthread_sigmask(SIG_BLOCK, &blocked, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+ConnectionTable::Connection& find(MHD_Connection* connection) {
+  return *static_cast<ConnectionTable::Connection*>(
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+          ->socket_context);
+}
+
+}  // namespace
+
+Exposer::Server::Server(std::shared_ptr<Registry> registry,
+                        const ExposerOptions& options, Listener listener)
+    : registry_(std::move(registry)),
+      options_(options),
+      pid_(getpid()),
+      listener_(std::move(listener)),
+      stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      connections_(
+          {.max_connections = static_cast<std::size_t>(options.max_connections),
+           .request_timeout = options.request_timeout,
+           .keep_alive_timeout = options.keep_alive_timeout}),
+      pages_(options.text_format) {}
+
+Exposer::Server::~Server() { stop(); }
+
+bool Exposer::Server::in_own_process() const { return getpid() == pid_; }
+
+absl::Status Exposer::Server::start() {
+  if (auto status = start_daemon(); !status.ok()) return status;
+  if (options_.process_metrics) {
+    if (auto added = add_process_metrics(*registry_); added.ok()) {
+      process_metrics_ = *std::move(added);
+    }
+  }
+  const SignalsBlocked blocked;
+  const MutexLock lock(stop_mutex_);
+  try {
+    thread_ = std::thread(&Server::run, this);
+  } catch (const std::system_error& error) {
+    MHD_stop_daemon(std::exchange(daemon_, nullptr));
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cannot start the endpoint's thread: ", error.what()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Exposer::Server::start_daemon() {
+  if (stop_event_.value() < 0) return absl::ErrnoToStatus(errno, "eventfd");
+  daemon_ = MHD_start_daemon(
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr,
+      &Server::on_request, this,  //
+      MHD_OPTION_NOTIFY_CONNECTION, &Server::on_connection, this,
+      MHD_OPTION_NOTIFY_COMPLETED, &Server::on_request_end, this,
+      MHD_OPTION_CONNECTION_LIMIT,
+      static_cast<unsigned int>(connections_.capacity()),
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+      static_cast<std::size_t>(options_.connection_memory_bytes),
+      MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,  // blocked on our thread
+      MHD_OPTION_END);
+  if (daemon_ == nullptr) {
+    return absl::ErrnoToStatus(errno, "libmicrohttpd did not start");
+  }
+  epoll_fd_ = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  if (!create_responses()) {
+    MHD_stop_daemon(std::exchange(daemon_, nullptr));
+    return absl::ResourceExhaustedError("out of memory");
+  }
+  return absl::OkStatus();
+}
+
+bool Exposer::Server::create_responses() {
+  not_found_ = create_text("Not found. The metrics are at /metrics.\n");
+  not_allowed_ = create_text("Method not allowed. Allowed: GET, HEAD.\n");
+  unavailable_ = create_text("The page could not be made. Try again.\n");
+  return not_found_ != nullptr && not_allowed_ != nullptr &&
+         unavailable_ != nullptr &&
+         MHD_add_response_header(not_allowed_.get(), MHD_HTTP_HEADER_ALLOW,
+                                 "GET, HEAD") == MHD_YES;
+}
+
+void Exposer::Server::stop() {
+  const MutexLock lock(stop_mutex_);
+  if (!thread_.joinable()) return;
+  const std::uint64_t once = 1;
+  // Cannot fail: nobody else adds to the event's count.
+  [[maybe_unused]] const auto written =
+      write(stop_event_.value(), &once, sizeof once);
+  thread_.join();
+}
+
+void Exposer::Server::run() noexcept {
+  pthread_setname_np(pthread_self(), "vllm_metrics");
+  for (;;) {
+    const bool accepting = !connections_.full() && !accept_failed_;
+    accept_failed_ = false;
+    pollfd fds[] = {
+        {.fd = stop_event_.value(), .events = POLLIN, .revents = 0},
+        {.fd = epoll_fd_, .events = POLLIN, .revents = 0},
+        {.fd = accepting ? listener_.socket.value() : -1,
+         .events = POLLIN,
+         .revents = 0},
+    };
+    poll(fds, std::size(fds), wait_ms(!accepting));
+    if (fds[0].revents != 0) break;
+    if (fds[2].revents != 0) accept_waiting();
+    MHD_run(daemon_);
+    connections_.sweep(Clock::now());
+  }
+  // Also for the copies that forked children have: the port is free now.
+  shutdown(listener_.socket.value(), SHUT_RDWR);
+  listener_.socket.reset();
+  MHD_stop_daemon(std::exchange(daemon_, nullptr));
+  process_metrics_.reset();
+}
+
+// How long nothing will happen unless a socket becomes ready; -1 for ever.
+int Exposer::Server::wait_ms(bool pausing) const {
+  std::int64_t wait = pausing ? kAcceptPauseMs : INT_MAX;
+  MHD_UNSIGNED_LONG_LONG mhd = 0;
+  if (MHD_get_timeout(daemon_, &mhd) == MHD_YES) {
+    wait = std::min(wait, static_cast<std::int64_t>(mhd));
+  }
+  if (const auto next = connections_.next_deadline()) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+    wait = std::clamp<std::int64_t>(left.count(), 0, wait);
+  }
+  return wait == INT_MAX ? -1 : static_cast<int>(wait);
+}
+
+void Exposer::Server::accept_waiting() {
+  while (!connections_.full()) {
+    sockaddr_storage peer{};
+    socklen_t size = sizeof peer;
+    auto* const address = reinterpret_cast<sockaddr*>(&peer);
+    const int fd = accept4(listener_.socket.value(), address, &size,
+                           SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0) {
+      accept_failed_ = errno != EAGAIN;
+      return;
+    }
+    MHD_add_connection(daemon_, fd, address, size);  // closes it on failure
+  }
+}
+
+void Exposer::Server::on_connection(void* self, MHD_Connection* connection,
+                                    void** context,
+                                    MHD_ConnectionNotificationCode code) {
+  auto& server = *static_cast<Server*>(self);
+  if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
+    server.connections_.close(*static_cast<Connection*>(*context));
+    return;
+  }
+  const int fd =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
+          ->connect_fd;
+  *context = &server.connections_.open(fd, Clock::now());
+}
+
+// Called first when the headers are there, then for each piece of a body, then
+// when the request is whole, which is what we answer: MHD closes a connection
+// that was answered earlier.
+MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
+                                       const char* path, const char* method,
+                                       const char* /*version*/,
+                                       const char* /*upload*/,
+                                       std::size_t* upload_size,
+                                       void** request) {
+  auto& server = *static_cast<Server*>(self);
+  if (*request == nullptr) {
+    server.connections_.begin_request(find(connection), Clock::now());
+    *request = self;
+    return MHD_YES;
+  }
+  if (*upload_size != 0) {
+    *upload_size = 0;
+    return MHD_YES;
+  }
+  return server.answer(connection, path, method);
+}
+
+void Exposer::Server::on_request_end(void* self, MHD_Connection* connection,
+                                     void** /*request*/,
+                                     MHD_RequestTerminationCode /*code*/) {
+  auto& server = *static_cast<Server*>(self);
+  server.connections_.end_request(find(connection), Clock::now());
+}
+
+MHD_Result Exposer::Server::answer(MHD_Connection* connection,
+                                   std::string_view path,
+                                   std::string_view method) noexcept {
+  if (path != "/metrics" && path != "/metrics/") {
+    return MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, not_found_.get());
+  }
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
+                              not_allowed_.get());
+  }
+  if (const Response page = render()) {
+    return MHD_queue_response(connection, MHD_HTTP_OK, page.get());
+  }
+  return MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+                            unavailable_.get());
+}
+
+// Null when there is no memory for the page.
+Response Exposer::Server::render() noexcept {
+  try {
+    auto page = pages_.take();
+    registry_->snapshot(page->snapshot);
+    if (add_missing_process_metrics(page->snapshot)) {
+      registry_->snapshot(page->snapshot);
+    }
+    const std::string_view text = page->format.render(page->snapshot);
+    Response response(MHD_create_response_from_buffer_with_free_callback_cls(
+        text.size(), writable(text), &PagePool::give_back, page.get()));
+    if (response == nullptr) return nullptr;
+    page.release();  // the response gives it back
+    if (MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
+                                TextFormat::kContentType.data()) != MHD_YES) {
+      return nullptr;
+    }
+    return response;
+  } catch (const std::exception&) {
+    return nullptr;
+  }
+}
+
+// Another endpoint had them when we started; when the page has changed since,
+// that one may have gone.
+bool Exposer::Server::add_missing_process_metrics(const Snapshot& snapshot) {
+  if (!options_.process_metrics || process_metrics_ ||
+      snapshot.schema == last_schema_) {
+    return false;
+  }
+  last_schema_ = snapshot.schema;
+  auto added = add_process_metrics(*registry_);
+  if (!added.ok()) return false;
+  process_metrics_ = *std::move(added);
+  return true;
+}
+
+}  // namespace vllm_metrics::inline v0::http
