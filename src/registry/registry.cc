@@ -1,25 +1,21 @@
 #include "vllm_metrics/registry/registry.h"
 
-#include <algorithm>
-#include <array>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <map>
 #include <string>
 #include <unordered_map>
-#include <unordered_set>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "src/registry/mutex.h"
+#include "src/registry/page_index.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
 
 // One registration: some series, and who fills their words.
 struct Member {
-  std::uint64_t id = 0;
   std::vector<SchemaFamily> families;
   std::shared_ptr<const SnapshotSource> source;
   std::size_t word_count = 0;
@@ -43,45 +39,27 @@ struct Layout {
   std::vector<Duplicate> duplicates;
 };
 
-std::string text(const Labels& labels) {
-  return absl::StrCat("{",
-                      absl::StrJoin(labels, ",",
-                                    [](std::string* out, const Label& label) {
-                                      absl::StrAppend(out, label.name, "=\"",
-                                                      label.value, "\"");
-                                    }),
-                      "}");
-}
-
-// Equal for equal label sets only: 0xFF is not a byte of valid UTF-8.
-std::string key(const Labels& labels) {
-  std::string out;
-  for (const Label& label : labels)
-    absl::StrAppend(&out, label.name, "\xFF", label.value, "\xFF");
-  return out;
-}
-
-// The names a family's samples take on a page; no other family may use them.
-std::vector<std::string> sample_names(const Family& family) {
-  const auto with = [&](std::initializer_list<std::string_view> suffixes) {
-    std::vector<std::string> names{family.name};
-    for (const auto suffix : suffixes)
-      names.push_back(family.name + std::string(suffix));
-    return names;
-  };
-  switch (family.kind) {
-    case MetricKind::kCounter:
-      return with({"_total", "_created"});
-    case MetricKind::kHistogram:
-      return with({"_bucket", "_count", "_sum", "_created"});
-    case MetricKind::kGauge:
-      return with({});
+// What can be said of each family without looking at the others.
+absl::Status check_form(const SchemaFamily& added, std::size_t words) {
+  const Family& family = added.family;
+  if (auto status = check_family(family); !status.ok()) return status;
+  const bool is_histogram = family.kind == MetricKind::kHistogram;
+  for (const Series& series : added.series) {
+    auto status =
+        check_labels(family.name, series.labels, is_histogram ? "le" : "");
+    if (!status.ok()) return status;
+    if (is_histogram && series.bounds == nullptr) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "family ", family.name, " is a histogram without bounds"));
+    }
+    const std::size_t size = word_count(family.kind, series.bounds.get());
+    if (series.offset + size > words) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "family ", family.name, ": offset ", series.offset, " with ", size,
+          " words lies past the ", words, " words of its source"));
+    }
   }
-  return {};
-}
-
-bool same_label_names(const Labels& a, const Labels& b) {
-  return std::ranges::equal(a, b, {}, &Label::name, &Label::name);
+  return absl::OkStatus();
 }
 
 double unix_seconds_now() {
@@ -93,24 +71,13 @@ double unix_seconds_now() {
 }  // namespace
 
 struct Registration::State {
-  absl::Status check(const std::vector<SchemaFamily>& families,
-                     std::size_t word_count) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-  absl::Status check_against_page(const SchemaFamily& added) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<const Layout> current_layout()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
-  // The registered series of a family; the first one speaks for its form.
-  struct OnPage {
-    const Family* family = nullptr;
-    std::vector<const Series*> series;
-  };
-  OnPage find(std::string_view family) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
-
   Mutex mutex;
-  std::vector<Member> members ABSL_GUARDED_BY(mutex);
+  // By id, which is the order of registration and so that of the page.
+  std::map<std::uint64_t, Member> members ABSL_GUARDED_BY(mutex);
+  PageIndex index ABSL_GUARDED_BY(mutex);
   std::shared_ptr<const Layout> layout ABSL_GUARDED_BY(mutex);
   std::uint64_t next_id ABSL_GUARDED_BY(mutex) = 1;
 };
@@ -131,145 +98,43 @@ Registration::~Registration() { reset(); }
 
 void Registration::reset() noexcept {
   const auto state = state_.lock();
-  if (state == nullptr || id_ == 0) return;
-  Member gone;  // destroyed after the lock is released: its
-  std::shared_ptr<const Layout> old_layout;  // source may be anything
-  {
-    const MutexLock lock(state->mutex);
-    const auto it = std::ranges::find(state->members, id_, &Member::id);
-    if (it != state->members.end()) {
-      gone = std::move(*it);
-      state->members.erase(it);
-      old_layout = std::exchange(state->layout, nullptr);
-    }
-  }
-  id_ = 0;
-}
-
-Registration::State::OnPage Registration::State::find(
-    std::string_view family) const {
-  OnPage found;
-  for (const Member& member : members) {
-    for (const SchemaFamily& on_page : member.families) {
-      if (on_page.family.name != family) continue;
-      if (found.family == nullptr) found.family = &on_page.family;
-      for (const Series& series : on_page.series)
-        found.series.push_back(&series);
-    }
-  }
-  return found;
-}
-
-absl::Status Registration::State::check_against_page(
-    const SchemaFamily& added) const {
-  const Family& family = added.family;
-  const OnPage on_page = find(family.name);
-  if (on_page.family != nullptr && !(*on_page.family == family)) {
-    const Family& old = *on_page.family;
-    const auto why =
-        old.kind != family.kind
-            ? absl::StrCat("as a ", std::string(name_of(old.kind)))
-        : old.help != family.help
-            ? absl::StrCat("with the help \"", old.help, "\"")
-            : std::string("with another number type or merge mode");
-    return absl::InvalidArgumentError(
-        absl::StrCat("family ", family.name, " is already registered ", why));
-  }
-  for (const Series& series : added.series) {
-    const Series* first = !on_page.series.empty() ? on_page.series.front()
-                                                  : &added.series.front();
-    if (!family.info && !same_label_names(series.labels, first->labels)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "family ", family.name, ": the labels of ", text(series.labels),
-          " differ in name from those of ", text(first->labels)));
-    }
-  }
-  const auto names = sample_names(family);
-  for (const Member& member : members) {
-    for (const SchemaFamily& other : member.families) {
-      if (other.family.name == family.name) continue;
-      for (const auto& taken : sample_names(other.family)) {
-        if (std::ranges::find(names, taken) != names.end()) {
-          return absl::InvalidArgumentError(
-              absl::StrCat("family ", family.name, ": the name ", taken,
-                           " belongs to family ", other.family.name));
-        }
-      }
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Registration::State::check(
-    const std::vector<SchemaFamily>& families, std::size_t words) const {
-  for (const SchemaFamily& added : families) {
-    const Family& family = added.family;
-    if (auto status = check_family(family); !status.ok()) return status;
-    for (const Series& series : added.series) {
-      const auto reserved = family.kind == MetricKind::kHistogram ? "le" : "";
-      if (auto status = check_labels(family.name, series.labels, reserved);
-          !status.ok())
-        return status;
-      if (family.kind == MetricKind::kHistogram && series.bounds == nullptr) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "family ", family.name, " is a histogram without bounds"));
-      }
-      if (series.offset + word_count(family.kind, series.bounds.get()) >
-          words) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("family ", family.name, ": offset ", series.offset,
-                         " of ", text(series.labels), " lies past the ", words,
-                         " words of its source"));
-      }
-    }
-    if (auto status = check_against_page(added); !status.ok()) return status;
-  }
-  std::vector<std::string> clashing;
-  for (const SchemaFamily& added : families) {
-    if (added.family.info) continue;
-    std::unordered_set<std::string> keys;
-    for (const Series* series : find(added.family.name).series)
-      keys.insert(key(series->labels));
-    const auto is_new = [&](const Series& series) {
-      return keys.insert(key(series.labels)).second;
-    };
-    if (!std::ranges::all_of(added.series, is_new))
-      clashing.push_back(added.family.name);
-  }
-  if (!clashing.empty()) {
-    return absl::AlreadyExistsError(absl::StrCat(
-        "the same series (name and labels) are already registered in ",
-        clashing.size(), clashing.size() == 1 ? " family: " : " families: ",
-        absl::StrJoin(clashing, ", ")));
-  }
-  return absl::OkStatus();
+  const auto id = std::exchange(id_, 0);
+  if (state == nullptr || id == 0) return;
+  // Destroyed after the lock is released: a source may be anything.
+  std::map<std::uint64_t, Member>::node_type gone;
+  std::shared_ptr<const Layout> old_layout;
+  const MutexLock lock(state->mutex);
+  gone = state->members.extract(id);
+  state->index.remove(gone.mapped().families);
+  old_layout = std::exchange(state->layout, nullptr);
 }
 
 std::shared_ptr<const Layout> Registration::State::current_layout() {
   if (layout != nullptr) return layout;
   auto made = std::make_shared<Layout>();
   auto schema = std::make_shared<Schema>();
-  std::unordered_map<std::string_view, std::size_t> index;
-  for (const Member& member : members) {
+  std::unordered_map<std::string_view, std::size_t> places;
+  std::unordered_map<std::string, std::size_t> info_offsets;
+  for (const auto& [id, member] : members) {
     const std::size_t base = schema->word_count;
     made->parts.push_back({member.source, base, member.word_count});
     schema->word_count += member.word_count;
     for (const SchemaFamily& added : member.families) {
-      const auto [it, is_new] =
-          index.try_emplace(added.family.name, schema->families.size());
+      const auto [place, is_new] =
+          places.try_emplace(added.family.name, schema->families.size());
       if (is_new) schema->families.push_back({added.family, {}});
-      auto& shown = schema->families[it->second].series;
       for (Series series : added.series) {
         series.offset += static_cast<std::uint32_t>(base);
-        const auto twin =
-            added.family.info
-                ? std::ranges::find(shown, series.labels, &Series::labels)
-                : shown.end();
-        if (twin != shown.end()) {
-          made->duplicates.push_back({twin->offset, series.offset});
-        } else {
-          shown.push_back(std::move(series));
+        if (added.family.info) {
+          const auto [twin, is_first] = info_offsets.try_emplace(
+              added.family.name + '\xFF' + series_key(series.labels),
+              series.offset);
+          if (!is_first) {
+            made->duplicates.push_back({twin->second, series.offset});
+            continue;
+          }
         }
+        schema->families[place->second].series.push_back(std::move(series));
       }
     }
   }
@@ -287,8 +152,15 @@ Registry::~Registry() = default;
 absl::StatusOr<Registration> Registry::add(
     std::vector<SchemaFamily> families,
     std::shared_ptr<const SnapshotSource> source, std::size_t word_count) {
+  if (source == nullptr) {
+    return absl::InvalidArgumentError(
+        "source is null; allowed: what fills the "
+        "words of the families");
+  }
   const double now = unix_seconds_now();
   for (SchemaFamily& added : families) {
+    if (auto status = check_form(added, word_count); !status.ok())
+      return status;
     added.family = normalized(std::move(added.family));
     for (Series& series : added.series) {
       series.labels = normalized(std::move(series.labels));
@@ -296,11 +168,10 @@ absl::StatusOr<Registration> Registry::add(
     }
   }
   const MutexLock lock(state_->mutex);
-  if (auto status = state_->check(families, word_count); !status.ok())
-    return status;
+  if (auto status = state_->index.add(families); !status.ok()) return status;
   const auto id = state_->next_id++;
-  state_->members.push_back(
-      {id, std::move(families), std::move(source), word_count});
+  state_->members.emplace(
+      id, Member{std::move(families), std::move(source), word_count});
   state_->layout = nullptr;
   return Registration(state_, id);
 }
