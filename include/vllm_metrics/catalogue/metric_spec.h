@@ -89,8 +89,8 @@ struct ExtraLabel {
 // One family of the catalogue.
 struct MetricSpec {
   MetricId id;
-  std::string_view
-      name;  // on the wire; a counter's samples get `_total` behind it
+  // On the wire; a counter's samples get `_total` behind it.
+  std::string_view name;
   MetricKind kind;
   CounterNumber number = CounterNumber::kInteger;
   std::string_view unit;  // "seconds", "tokens", "requests", ... of one sample
@@ -98,12 +98,12 @@ struct MetricSpec {
   Condition condition = Condition::kAlways;
   Scope scope = Scope::kEngine;
   ExtraLabel extra_label = {};
-  std::span<const double> buckets =
-      {};  // histograms; empty: 1, 2, 5, 10, ... up to max_model_len
+  // Histograms; empty: 1, 2, 5, 10, ... up to max_model_len.
+  std::span<const double> buckets = {};
   WireVersion since = {
       0, 27};  // first release that has it (0.27 stands for any before)
-  std::string_view note =
-      {};  // where a name or unit is vLLM's and not what one would expect
+  // Where a name or unit is vLLM's and not what one would expect.
+  std::string_view note = {};
 };
 
 }  // namespace vllm_metrics::inline v0

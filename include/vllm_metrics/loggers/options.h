@@ -36,59 +36,87 @@ using StatLoggerFactory =
 
 // Other buckets for one histogram family of the catalogue.
 struct BucketOverride {
-  std::string family;  // wire name, e.g. "vllm:e2e_request_latency_seconds"
-  std::vector<double> bounds;  // rising and finite; unit of the family
+  // Wire name, e.g. "vllm:e2e_request_latency_seconds".
+  std::string family = {};
+  std::vector<double> bounds = {};  // rising and finite; unit of the family
 };
 
 // What StatLoggerManager::create() and every built-in logger is made from.
 // Field names are vLLM's where it has the same switch.
 struct StatLoggerOptions {
   // --- The engines -------------------------------------------------------
-  std::string
-      model_name;  // served model name, the label `model_name`; required
-  std::int64_t max_model_len =
-      0;  // tokens, 1 or more: the last bucket of token histograms; required
-  std::vector<int> engine_indexes = {
-      0};  // data-parallel ranks of this front end; empty means {0}
+
+  // Served model name, the label `model_name`. Required.
+  std::string model_name = {};
+
+  // Tokens, 1 or more: where the buckets of token histograms end. Required.
+  std::int64_t max_model_len = 0;
+
+  // Data-parallel ranks of this front end; none means {0}.
+  std::vector<int> engine_indexes = {0};
 
   // Label names and values of vllm:cache_config_info, in order, e.g.
-  // {"block_size", "16"}. Read when log_engine_initialized() is called.
-  std::vector<std::pair<std::string, std::string>> cache_config;
-  std::optional<std::int64_t>
-      num_gpu_blocks;  // for the log record of log_engine_initialized()
+  // {"block_size", "16"}. Shown when log_engine_initialized() was called.
+  std::vector<std::pair<std::string, std::string>> cache_config = {};
+
+  // KV blocks of an engine; log_engine_initialized() writes it to the log.
+  std::optional<std::int64_t> num_gpu_blocks = {};
 
   // --- What is measured --------------------------------------------------
-  bool log_stats =
-      true;  // false: no logger at all; record() and log() do nothing
-  bool kv_cache_metrics =
-      false;  // families of KV block residency; needs log_stats
-  bool compute_nans_in_logits =
-      false;  // count corrupted requests (page and log line)
+
+  // False: no logger at all; record() and log() do nothing.
+  bool log_stats = true;
+
+  // Families of KV block residency (SchedulerStats::kv_cache_eviction_events).
+  // Needs log_stats.
+  bool kv_cache_metrics = false;
+
+  // Count requests with NaN logits, on the page and in the text record.
+  bool compute_nans_in_logits = false;
 
   // --- The loggers -------------------------------------------------------
-  bool default_loggers =
-      true;  // the text logger; off: only `factories` and the Prometheus logger
-  bool aggregate_engine_logging =
-      false;  // one text record for all engines instead of one each
-  int client_count =
-      1;  // front ends that share the engines; above 1 no text logger
-  std::vector<StatLoggerFactory>
-      factories;  // custom loggers, called before the default ones
+
+  // Write the text record. False: `factories` and the Prometheus logger only.
+  bool default_loggers = true;
+
+  // One text record for all engines instead of one for each.
+  bool aggregate_engine_logging = false;
+
+  // Front ends that share the engines. Above 1 each of them sees only a part,
+  // and no text record is written.
+  int client_count = 1;
+
+  // Custom loggers, called before the default ones, in this order.
+  std::vector<StatLoggerFactory> factories = {};
 
   // --- The page ----------------------------------------------------------
-  std::shared_ptr<Registry>
-      registry;  // where series go; null: the manager makes one
-  WireVersion wire_version = {0, 30};   // which families: 0.27 to 0.30
-  std::vector<BucketOverride> buckets;  // instead of vLLM's bounds
-  std::vector<double> latency_buckets;  // for all families of seconds not named
-                                        // in `buckets`; empty: vLLM's
-  bool self_metrics = true;  // the library's own families, `vllm_metrics_*`
-  StepMetrics
-      step_metrics;  // families of the engine's own, recorded with the step
+
+  // Where the series go. Null: the manager makes one.
+  std::shared_ptr<Registry> registry = {};
+
+  // Which families there are: {0, 27} to {0, 30}.
+  WireVersion wire_version = {0, 30};
+
+  // Bounds instead of vLLM's, by family; e.g. finer ones for a fast model.
+  std::vector<BucketOverride> buckets = {};
+
+  // The same for all families of seconds that `buckets` does not name. None:
+  // vLLM's bounds.
+  std::vector<double> latency_buckets = {};
+
+  // Show the library's own families, `vllm_metrics_*`.
+  bool self_metrics = true;
+
+  // Families of the engine's own that are recorded with the step.
+  StepMetrics step_metrics = {};
 
   // --- Surroundings ------------------------------------------------------
-  std::shared_ptr<const Clock> clock;  // null: the machine's clocks
-  std::shared_ptr<LogSink> log_sink;   // null: standard error, INFO and above
+
+  // Null: the machine's clocks.
+  std::shared_ptr<const Clock> clock = {};
+
+  // Null: standard error, INFO and above.
+  std::shared_ptr<LogSink> log_sink = {};
 };
 
 }  // namespace vllm_metrics::inline v0

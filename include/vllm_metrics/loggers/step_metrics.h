@@ -45,11 +45,11 @@ class VLLM_METRICS_EXPORT StepWriter {
 // Metrics that need not agree are simpler to make: Registry::add_counter().
 struct StepMetrics {
   struct Metric {
-    Family family;                // name, help, kind, number
-    Labels labels = {};           // beside model_name and engine
-    std::vector<double> buckets;  // histograms
+    Family family;                     // name, help, kind, number
+    Labels labels = {};                // beside model_name and engine
+    std::vector<double> buckets = {};  // histograms
   };
-  std::vector<Metric> metrics;
+  std::vector<Metric> metrics = {};
 
   // Called once in every record() of the Prometheus logger, inside the section:
   // only write, do not wait, allocate or throw.

@@ -30,9 +30,9 @@ enum class GaugeMode {
 
 // What all series of one name have in common.
 struct Family {
-  std::string
-      name;  // [a-zA-Z_:][a-zA-Z0-9_:]*; a counter's `_total` may be left out
-  std::string help;  // one sentence, shown as HELP
+  // [a-zA-Z_:][a-zA-Z0-9_:]*; a counter's `_total` may be left out
+  std::string name = {};
+  std::string help = {};  // one sentence, shown as HELP
   MetricKind kind = MetricKind::kGauge;
   CounterNumber number = CounterNumber::kInteger;  // counters only
   GaugeMode mode = GaugeMode::kMostRecent;         // gauges only

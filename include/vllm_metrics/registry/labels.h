@@ -11,8 +11,8 @@ namespace vllm_metrics::inline v0 {
 
 // One dimension of a family, e.g. engine="0".
 struct Label {
-  std::string
-      name;  // [a-zA-Z_][a-zA-Z0-9_]*, not starting with two underscores
+  // [a-zA-Z_][a-zA-Z0-9_]*, not starting with two underscores
+  std::string name;
   std::string value;  // any text; what is not valid UTF-8 becomes U+FFFD
 
   friend bool operator==(const Label&, const Label&) = default;

@@ -17,7 +17,7 @@ namespace vllm_metrics::inline v0 {
 //   histogram  a word for each bucket (not cumulative, the last is +Inf),
 //              then the sum, a double
 struct Series {
-  Labels labels;  // sorted by name once registered
+  Labels labels = {};  // sorted by name once registered
   std::uint32_t offset = 0;
   std::shared_ptr<const BucketBounds> bounds =
       nullptr;           // histograms only; may differ between series
@@ -26,13 +26,13 @@ struct Series {
 
 struct SchemaFamily {
   Family family;
-  std::vector<Series> series;
+  std::vector<Series> series = {};
 };
 
 // What the words of a snapshot mean: families in the order of the page, each
 // once. Immutable once shared; a registration makes a new one.
 struct Schema {
-  std::vector<SchemaFamily> families;
+  std::vector<SchemaFamily> families = {};
   std::size_t word_count = 0;
 };
 

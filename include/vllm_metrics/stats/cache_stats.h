@@ -9,8 +9,8 @@ namespace vllm_metrics::inline v0 {
 struct CacheStats {
   bool reset = false;         // the cache was emptied in this step
   std::int64_t requests = 0;  // requests that looked something up
-  std::int64_t queries =
-      0;  // tokens (prefix caches) or items (multi-modal) asked for
+  // Tokens (prefix caches) or items (multi-modal) asked for.
+  std::int64_t queries = 0;
   std::int64_t hits = 0;  // of these, found
 };
 

@@ -17,17 +17,18 @@ struct FinishedRequestStats {
   double e2e_latency = 0.0;  // seconds, wall: arrival to the step of the end
   std::int64_t num_prompt_tokens = 0;
   std::int64_t num_generation_tokens = 0;
-  std::optional<std::int64_t> max_tokens_param;  // absent or 0: not observed
+  // Absent or 0: not observed.
+  std::optional<std::int64_t> max_tokens_param = {};
   // Seconds, engine clock.
-  std::optional<double> queued_time =
-      0.0;  // QUEUED to the first SCHEDULED; to the end, if it ended waiting
-  std::optional<double> prefill_time =
-      0.0;  // first SCHEDULED to the first output
-  std::optional<double> inference_time =
-      0.0;  // first SCHEDULED to the last output
+  // QUEUED to the first SCHEDULED; to the end, if it ended waiting
+  std::optional<double> queued_time = 0.0;
+  // First SCHEDULED to the first output.
+  std::optional<double> prefill_time = 0.0;
+  // First SCHEDULED to the last output.
+  std::optional<double> inference_time = 0.0;
   std::optional<double> decode_time = 0.0;  // first output to the last output
-  double mean_time_per_output_token =
-      0.0;  // decode_time / (tokens - 1); 0 below two tokens
+  // `decode_time` / (tokens - 1); 0 below two tokens.
+  double mean_time_per_output_token = 0.0;
   bool is_corrupted = false;
   std::int64_t num_cached_tokens = 0;  // of the prompt, local and external
   std::int64_t num_preemptions = 0;

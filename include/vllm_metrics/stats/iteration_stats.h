@@ -23,9 +23,9 @@ struct EngineCoreEvent {
 // statistics need. It points to the caller's data.
 struct EngineCoreOutput {
   std::int64_t num_new_tokens = 0;
-  std::span<const EngineCoreEvent>
-      events;  // since the request's last output, in order
-  std::optional<PrefillStats> prefill_stats;  // with the first output
+  // Since the request's last output, in order.
+  std::span<const EngineCoreEvent> events = {};
+  std::optional<PrefillStats> prefill_stats = {};  // with the first output
   std::int64_t num_nans_in_logits = 0;  // looked at when the NaN check is on
 };
 
@@ -38,24 +38,24 @@ struct EngineCoreOutput {
 // Thread-safety: none; a plain struct of one step.
 // Definition: vLLM IterationStats. vLLM v1/metrics/stats.py.
 struct VLLM_METRICS_EXPORT IterationStats {
-  double iteration_timestamp =
-      0.0;  // wall, seconds since 1970: when the outputs arrived
+  // Wall, seconds since 1970: when the outputs arrived.
+  double iteration_timestamp = 0.0;
 
   std::int64_t num_generation_tokens = 0;
   std::int64_t num_preempted_reqs = 0;  // PREEMPTED events
-  std::int64_t num_corrupted_reqs =
-      0;  // ended in this step, with NaN logits on the way
-  PromptTokenStats prompt_token_stats;
+  // Ended in this step, with NaN logits on the way.
+  std::int64_t num_corrupted_reqs = 0;
+  PromptTokenStats prompt_token_stats = {};
 
-  std::vector<FinishedRequestStats> finished_requests;
-  std::vector<std::int64_t>
-      max_num_generation_tokens_iter;  // one per request that ended: the most
-                                       // of its n
-  std::vector<std::int64_t> n_params_iter;  // one per request that ended: its n
-  std::vector<double>
-      time_to_first_tokens_iter;  // seconds: one per first output
-  std::vector<double>
-      inter_token_latencies_iter;  // seconds: one per later output
+  std::vector<FinishedRequestStats> finished_requests = {};
+  // One per request that ended: the most of its n.
+  std::vector<std::int64_t> max_num_generation_tokens_iter = {};
+  // One per request that ended: its n.
+  std::vector<std::int64_t> n_params_iter = {};
+  // Seconds: one per first output.
+  std::vector<double> time_to_first_tokens_iter = {};
+  // Seconds: one per later output.
+  std::vector<double> inter_token_latencies_iter = {};
 
   // Ready for a step whose outputs arrived at `now` (wall).
   void reset(double now) noexcept;

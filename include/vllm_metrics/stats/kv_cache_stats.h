@@ -8,10 +8,10 @@ namespace vllm_metrics::inline v0 {
 // Definition: vLLM KVCacheEvictionEvent. vLLM v1/metrics/stats.py.
 struct KvCacheEvictionEvent {
   double lifetime_seconds = 0.0;  // allocation to eviction
-  double idle_seconds =
-      0.0;  // last access to eviction; from the allocation if never accessed
-  std::vector<double>
-      reuse_gaps_seconds;  // between the last accesses, up to three
+  // Last access to eviction; from the allocation if never accessed.
+  double idle_seconds = 0.0;
+  // Between the last accesses, up to three.
+  std::vector<double> reuse_gaps_seconds = {};
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -9,8 +9,8 @@ namespace vllm_metrics::inline v0 {
 // Definition: vLLM PrefillStats. vLLM v1/metrics/stats.py.
 struct PrefillStats {
   std::int64_t num_prompt_tokens = 0;
-  std::int64_t num_local_cached_tokens =
-      0;  // found in this engine's prefix cache
+  // Found in this engine's prefix cache.
+  std::int64_t num_local_cached_tokens = 0;
   std::int64_t num_external_cached_tokens = 0;  // brought by a KV connector
 
   std::int64_t num_cached_tokens() const noexcept {

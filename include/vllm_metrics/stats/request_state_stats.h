@@ -46,23 +46,25 @@ struct RequestStateStats {
   // Filled by the engine when the request arrives.
   double arrival_time = 0.0;           // wall
   std::int64_t num_prompt_tokens = 0;  // tokens
-  std::optional<std::int64_t>
-      max_tokens_param;  // the request's max_tokens, if it gave one
-  std::shared_ptr<ParentRequest> parent;  // null for n = 1
+  // The request's max_tokens, if it gave one.
+  std::optional<std::int64_t> max_tokens_param = {};
+  std::shared_ptr<ParentRequest> parent = {};  // null for n = 1
 
   // Kept by IterationStats.
   bool is_prefilling = true;  // no output yet
   bool is_corrupted = false;  // an output had NaN logits
   std::int64_t num_generation_tokens = 0;
-  std::int64_t num_cached_tokens =
-      0;  // of the prompt; from the first output's prefill stats
-  std::int64_t num_preemptions = 0;      // PREEMPTED events of this request
-  std::optional<double> queued_ts;       // engine; the latest QUEUED event
-  std::optional<double> scheduled_ts;    // engine; the first SCHEDULED event
-  std::optional<double> first_token_ts;  // engine; step of the first output
-  std::optional<double> last_token_ts;   // engine; step of the latest output
-  double first_token_latency =
-      0.0;  // seconds, wall: arrival to the first output
+  // Of the prompt; from the first output's prefill stats.
+  std::int64_t num_cached_tokens = 0;
+  std::int64_t num_preemptions = 0;         // PREEMPTED events of this request
+  std::optional<double> queued_ts = {};     // engine; the latest QUEUED event
+  std::optional<double> scheduled_ts = {};  // engine; the first SCHEDULED event
+  // Engine; step of the first output.
+  std::optional<double> first_token_ts = {};
+  // Engine; step of the latest output.
+  std::optional<double> last_token_ts = {};
+  // Seconds, wall: arrival to the first output.
+  double first_token_latency = 0.0;
 };
 
 }  // namespace vllm_metrics::inline v0

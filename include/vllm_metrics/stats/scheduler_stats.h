@@ -15,23 +15,24 @@ namespace vllm_metrics::inline v0 {
 // Definition: vLLM SchedulerStats. vLLM v1/metrics/stats.py.
 struct SchedulerStats {
   std::int64_t num_running_reqs = 0;  // requests in the batch
-  std::int64_t num_waiting_reqs =
-      0;  // queued: no slot, budget or KV blocks (reason "capacity")
-  std::int64_t num_skipped_waiting_reqs =
-      0;  // queued and passed over for now (reason "deferred")
+  // Queued: no slot, budget or KV blocks (reason "capacity").
+  std::int64_t num_waiting_reqs = 0;
+  // Queued and passed over for now (reason "deferred").
+  std::int64_t num_skipped_waiting_reqs = 0;
 
-  std::int64_t step_counter =
-      0;  // data-parallel load balancing only; feeds no metric
+  // Data-parallel load balancing only; feeds no metric.
+  std::int64_t step_counter = 0;
   std::int64_t current_wave = 0;  // likewise
 
   double kv_cache_usage = 0.0;  // fraction of KV blocks in use, 0..1
 
-  PrefixCacheStats prefix_cache_stats;
-  std::optional<PrefixCacheStats>
-      connector_prefix_cache_stats;  // tokens found outside, by a KV connector
-  std::vector<KvCacheEvictionEvent>
-      kv_cache_eviction_events;  // blocks evicted in this step, when sampled
-  std::optional<PerfStats> perf_stats;  // when the engine estimates its work
+  PrefixCacheStats prefix_cache_stats = {};
+  // Tokens found outside, by a KV connector.
+  std::optional<PrefixCacheStats> connector_prefix_cache_stats = {};
+  // Blocks evicted in this step, when sampled.
+  std::vector<KvCacheEvictionEvent> kv_cache_eviction_events = {};
+  // When the engine estimates its work.
+  std::optional<PerfStats> perf_stats = {};
 };
 
 }  // namespace vllm_metrics::inline v0
