@@ -1,5 +1,7 @@
 #include "vllm_metrics/stats/iteration_stats.h"
 
+#include <utility>
+
 namespace vllm_metrics::inline v0 {
 namespace {
 
@@ -109,13 +111,14 @@ void IterationStats::update_from_ended_request(FinishReason reason,
                                                double engine_core_timestamp,
                                                RequestStateStats& request) {
   FinishedRequestStats stats = finished(reason, iteration_timestamp, request);
-  if (!request.scheduled_ts.has_value())
+  if (!request.scheduled_ts.has_value() && request.is_prefilling)
     stats.queued_time = between(request.queued_ts, engine_core_timestamp);
   record_end(*this, stats, request);
 }
 
 void drop_request(RequestStateStats& request) noexcept {
-  if (request.parent != nullptr) request.parent->child_ended(0);
+  if (const auto parent = std::exchange(request.parent, nullptr))
+    parent->child_ended(0);
 }
 
 }  // namespace vllm_metrics::inline v0

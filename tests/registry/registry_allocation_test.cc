@@ -1,41 +1,12 @@
 // Allocations, counted: what a scrape costs when nothing changes, and how
 // registration grows with the page.
 
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "tests/allocation_count.h"
 #include "vllm_metrics/registry/registry.h"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t whole = (size + alignment - 1) / alignment * alignment;
-  void* memory = std::aligned_alloc(alignment, whole == 0 ? alignment : whole);
-  if (memory == nullptr) throw std::bad_alloc();
-  return memory;
-}
-}  // namespace
-
-void* operator new(std::size_t size) {
-  return counted(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace vllm_metrics {
 namespace {
@@ -53,14 +24,13 @@ TEST_CASE("Registry: a scrape of an unchanged page allocates nothing",
   }
   Snapshot snapshot;
   registry->snapshot(snapshot);
-  const std::size_t before = allocations.load();
-  for (int scrape = 0; scrape < 10; ++scrape) {
-    counters[0]->inc();
-    histograms[0]->observe(3.0);
-    registry->snapshot(snapshot);
-  }
-  CHECK(allocations.load() == before);
-  CHECK(before > 0);
+  CHECK(allocations_of([&] {
+          for (int scrape = 0; scrape < 10; ++scrape) {
+            counters[0]->inc();
+            histograms[0]->observe(3.0);
+            registry->snapshot(snapshot);
+          }
+        }) == 0);
 }
 
 // Each family was compared with every family of every registration: 512 engines
@@ -71,22 +41,22 @@ TEST_CASE(
     "[registry]") {
   const auto cost_of = [](int engines) {
     const auto registry = Registry::create();
-    const std::size_t before = allocations.load();
-    {
-      std::vector<Handle<Gauge>> handles;
-      for (int engine = 0; engine < engines; ++engine) {
-        for (int family = 0; family < 20; ++family) {
-          handles.push_back(
-              *registry->add_gauge({.name = "f" + std::to_string(family)},
-                                   {{"engine", std::to_string(engine)}}));
-        }
-        handles.push_back(*registry->add_gauge(
-            {.name = "info", .info = true}, {{"e", std::to_string(engine)}}));
-      }
-      Snapshot snapshot;
-      registry->snapshot(snapshot);
-    }
-    return static_cast<double>(allocations.load() - before) / engines;
+    return static_cast<double>(allocations_of([&] {
+             std::vector<Handle<Gauge>> handles;
+             const auto add = [&](Family family, Labels labels) {
+               handles.push_back(*registry->add_gauge(family, labels));
+             };
+             for (int engine = 0; engine < engines; ++engine) {
+               const Labels labels{{"engine", std::to_string(engine)}};
+               for (int family = 0; family < 20; ++family) {
+                 add({.name = "f" + std::to_string(family)}, labels);
+               }
+               add({.name = "info", .info = true}, labels);
+             }
+             Snapshot snapshot;
+             registry->snapshot(snapshot);
+           })) /
+           engines;
   };
   const double few = cost_of(64);
   const double many = cost_of(512);

@@ -1,0 +1,47 @@
+#pragma once
+
+// Counts the allocations of a whole test program. Include it in one file of the
+// program: it replaces the global operator new.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+namespace vllm_metrics {
+
+inline std::atomic<std::size_t> allocations{0};
+
+inline void* counted_allocation(std::size_t size, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
+  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
+  throw std::bad_alloc();
+}
+
+// How many allocations `work()` makes, those of other threads included.
+template <class Work>
+std::size_t allocations_of(Work&& work) {
+  const std::size_t before = allocations.load();
+  work();
+  return allocations.load() - before;
+}
+
+}  // namespace vllm_metrics
+
+// All other forms come back to these.
+void* operator new(std::size_t size) {
+  return vllm_metrics::counted_allocation(size, alignof(std::max_align_t));
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  return vllm_metrics::counted_allocation(size,
+                                          static_cast<std::size_t>(alignment));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
