@@ -1,0 +1,286 @@
+#include "vllm_metrics/catalogue/catalogue.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cctype>
+#include <cstddef>
+#include <cstdint>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tests/primitives/bound_probes.h"
+#include "vllm_metrics/primitives/bucket_bounds.h"
+#include "vllm_metrics/registry/family.h"
+#include "vllm_metrics/registry/labels.h"
+
+namespace vllm_metrics {
+namespace {
+
+using nlohmann::json;
+using Names = std::vector<std::string>;
+
+// What vLLM exposes, by family name.
+std::map<std::string, json> vllm_families() {
+  std::ifstream file(VLLM_METRICS_TEST_DATA "/catalogue/vllm_families.json");
+  const json facts = json::parse(file);
+  std::map<std::string, json> families;
+  for (const json& family : facts.at("families")) {
+    families[family.at("name")] = family;
+  }
+  return families;
+}
+
+bool is_vllms(const MetricSpec& spec) { return spec.name.starts_with("vllm:"); }
+
+Names label_names(const MetricSpec& spec) {
+  Names names;
+  if (spec.scope != Scope::kInfo) names.push_back("model_name");
+  if (spec.scope != Scope::kManager) names.push_back("engine");
+  if (!spec.extra_label.name.empty()) {
+    names.emplace_back(spec.extra_label.name);
+  }
+  return names;
+}
+
+std::string condition_of(const MetricSpec& spec) {
+  switch (spec.condition) {
+    case Condition::kAlways:
+      return "always";
+    case Condition::kNanCheck:
+      return "nan_check";
+    case Condition::kKvCacheMetrics:
+      return "kv_cache_metrics";
+    case Condition::kEngineInitialized:
+      return "engine_initialized";
+    case Condition::kSelfMetrics:
+      return "self_metrics";
+  }
+  return "unknown";
+}
+
+TEST_CASE("Catalogue: vLLM's facts are of 56 families", "[catalogue]") {
+  CHECK(vllm_families().size() == 56);
+}
+
+TEST_CASE(
+    "Catalogue: has every family that vLLM exposes always, with the NaN "
+    "check, of KV residency and of the cache configuration",
+    "[catalogue]") {
+  const std::set<std::string> expected{
+      "always", "nan_check", "kv_cache_metrics", "engine_initialized"};
+  std::size_t found = 0;
+  for (const auto& [name, facts] : vllm_families()) {
+    if (expected.count(facts.at("when")) == 0) continue;
+    CAPTURE(name);
+    CHECK(find_spec(name) != nullptr);
+    ++found;
+  }
+  CHECK(found == 41);
+}
+
+TEST_CASE("Catalogue: every vLLM family is as vLLM exposes it", "[catalogue]") {
+  const auto families = vllm_families();
+  for (const MetricSpec& spec : catalogue()) {
+    if (!is_vllms(spec)) continue;
+    const std::string name(spec.name);
+    CAPTURE(name);
+    REQUIRE(families.count(name) == 1);
+    const json& facts = families.at(name);
+    CHECK(std::string(name_of(spec.kind)) == facts.at("type"));
+    CHECK(label_names(spec) == facts.at("labels").get<Names>());
+    CHECK(condition_of(spec) == facts.at("when"));
+    const std::string suffix =
+        spec.kind == MetricKind::kCounter ? "_total" : "";
+    CHECK(name + suffix == facts.at("samples"));
+    const WireVersion since =
+        facts.contains("since") ? WireVersion{0, 30} : WireVersion{0, 27};
+    CHECK((spec.since == since));
+    if (facts.contains("label_values")) {
+      const json& closed =
+          facts.at("label_values").at(std::string(spec.extra_label.name));
+      CHECK(Names(spec.extra_label.values.begin(),
+                  spec.extra_label.values.end()) == closed.get<Names>());
+    }
+    // The only mode there is, as long as no family has another.
+    if (facts.contains("multiprocess_mode")) {
+      CHECK(facts.at("multiprocess_mode") == "mostrecent");
+    }
+  }
+}
+
+TEST_CASE("Catalogue: histograms have vLLM's bounds", "[catalogue]") {
+  std::size_t found = 0;
+  for (const auto& [name, facts] : vllm_families()) {
+    const MetricSpec* spec = find_spec(name);
+    if (spec == nullptr || spec->kind != MetricKind::kHistogram) continue;
+    CAPTURE(name);
+    ++found;
+    const std::vector<double> bounds(spec->buckets.begin(),
+                                     spec->buckets.end());
+    if (facts.at("buckets") == "one_two_five") {
+      CHECK(bounds.empty());
+    } else {
+      CHECK(bounds == facts.at("buckets").get<std::vector<double>>());
+    }
+  }
+  CHECK(found >= 18);
+}
+
+TEST_CASE("Catalogue: no family has buckets but histograms", "[catalogue]") {
+  for (const MetricSpec& spec : catalogue()) {
+    CAPTURE(std::string(spec.name));
+    if (spec.kind != MetricKind::kHistogram) CHECK(spec.buckets.empty());
+  }
+}
+
+TEST_CASE(
+    "Catalogue: every list of bounds is searched by a table, and as by "
+    "counting",
+    "[catalogue]") {
+  std::set<std::vector<double>> lists;
+  for (const MetricSpec& spec : catalogue()) {
+    if (spec.buckets.empty()) continue;
+    lists.insert({spec.buckets.begin(), spec.buckets.end()});
+  }
+  for (const auto max_model_len : {1, 7, 8192, 131072, 10485760}) {
+    lists.insert(one_two_five_buckets(max_model_len));
+  }
+  CHECK(lists.size() >= 11);
+  for (const auto& list : lists) {
+    CAPTURE(list);
+    const auto bounds = BucketBounds::create(list);
+    REQUIRE(bounds.has_value());
+    CHECK(bounds->has_table());
+    std::size_t wrong = 0;
+    for (const double v : probes_of(list)) {
+      wrong += bounds->bucket_of(v) == bounds_below(list, v) ? 0U : 1U;
+    }
+    CHECK(wrong == 0);
+  }
+}
+
+TEST_CASE("Catalogue: counters are whole numbers, but for the estimates",
+          "[catalogue]") {
+  for (const MetricSpec& spec : catalogue()) {
+    CAPTURE(std::string(spec.name));
+    const bool is_estimate = spec.name.starts_with("vllm:estimated_");
+    CHECK((spec.number == CounterNumber::kReal) == is_estimate);
+  }
+}
+
+TEST_CASE(
+    "Catalogue: the library's own families have its prefix and their own "
+    "condition",
+    "[catalogue]") {
+  for (const MetricSpec& spec : catalogue()) {
+    CAPTURE(std::string(spec.name));
+    const bool is_own = spec.name.starts_with("vllm_metrics_");
+    CHECK(is_own != is_vllms(spec));
+    CHECK(is_own == (spec.condition == Condition::kSelfMetrics));
+  }
+}
+
+TEST_CASE("Catalogue: every entry is found by id and by name, once",
+          "[catalogue]") {
+  CHECK(catalogue().size() == kMetricCount);
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < kMetricCount; ++i) {
+    const MetricSpec& spec = catalogue()[i];
+    CAPTURE(std::string(spec.name));
+    CHECK(&spec_of(static_cast<MetricId>(i)) == &spec);
+    CHECK(static_cast<std::size_t>(spec.id) == i);
+    CHECK(find_spec(spec.name) == &spec);
+    CHECK(names.insert(std::string(spec.name)).second);
+  }
+  CHECK(find_spec("vllm:gpu_cache_usage_perc") == nullptr);
+  CHECK(find_spec("") == nullptr);
+}
+
+TEST_CASE("Catalogue: every entry's names can be registered", "[catalogue]") {
+  for (const MetricSpec& spec : catalogue()) {
+    CAPTURE(std::string(spec.name));
+    const Family family{.name = std::string(spec.name), .kind = spec.kind};
+    CHECK(check_family(family).ok());
+    CHECK(normalized(family).name == spec.name);
+    Labels labels;
+    for (const auto& name : label_names(spec)) labels.push_back({name, "v"});
+    CHECK(check_labels(spec.name, labels, "le").ok());
+    std::set<std::string> values;
+    for (const auto value : spec.extra_label.values) {
+      CHECK_FALSE(value.empty());
+      CHECK(values.insert(std::string(value)).second);
+    }
+  }
+}
+
+TEST_CASE("Catalogue: a help text is one sentence of its own", "[catalogue]") {
+  std::set<std::string> helps;
+  for (const MetricSpec& spec : catalogue()) {
+    const std::string help(spec.help);
+    CAPTURE(std::string(spec.name), help);
+    REQUIRE_FALSE(help.empty());
+    CHECK(helps.insert(help).second);
+    CHECK(help.back() == '.');
+    CHECK(std::isspace(static_cast<unsigned char>(help.front())) == 0);
+    CHECK(std::islower(static_cast<unsigned char>(help.front())) == 0);
+    CHECK(help.find('\n') == std::string::npos);
+    CHECK(help.find("  ") == std::string::npos);
+    // A full stop, then a capital letter: a second sentence.
+    for (std::size_t i = 0; i + 2 < help.size(); ++i) {
+      const bool ends =
+          help[i] == '.' && help[i + 1] == ' ' &&
+          std::isupper(static_cast<unsigned char>(help[i + 2])) != 0;
+      CHECK_FALSE(ends);
+    }
+    CHECK_FALSE(spec.unit.empty());
+  }
+}
+
+TEST_CASE("Catalogue: the unit is in the name of what is measured in seconds",
+          "[catalogue]") {
+  for (const MetricSpec& spec : catalogue()) {
+    CAPTURE(std::string(spec.name));
+    CHECK((spec.unit == "seconds") == spec.name.ends_with("_seconds"));
+  }
+}
+
+TEST_CASE("one_two_five_buckets: rise up to and including the maximum",
+          "[catalogue]") {
+  using List = std::vector<double>;
+  using Case = std::pair<std::int64_t, List>;
+  const auto [max, expected] = GENERATE(values<Case>({
+      {std::numeric_limits<std::int64_t>::min(), {}},
+      {-1, {}},
+      {0, {}},
+      {1, {1}},
+      {2, {1, 2}},
+      {4, {1, 2}},
+      {5, {1, 2, 5}},
+      {9, {1, 2, 5}},
+      {10, {1, 2, 5, 10}},
+      {19, {1, 2, 5, 10}},
+      {499, {1, 2, 5, 10, 20, 50, 100, 200}},
+      {5000, {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
+      {8192, {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000}},
+      {10000, {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000}},
+  }));
+  CHECK(one_two_five_buckets(max) == expected);
+}
+
+TEST_CASE("one_two_five_buckets: end at the largest integer without overflow",
+          "[catalogue]") {
+  const auto bounds =
+      one_two_five_buckets(std::numeric_limits<std::int64_t>::max());
+  CHECK(bounds.size() == 57);
+  CHECK(bounds.back() == 5e18);
+  CHECK(std::ranges::is_sorted(bounds));
+  CHECK(BucketBounds::create(bounds).has_value());
+}
+
+}  // namespace
+}  // namespace vllm_metrics
