@@ -7,17 +7,20 @@
 
 #include <algorithm>
 #include <cassert>
-#include <tuple>
 
 namespace vllm_metrics::inline v0::http {
 namespace {
 
 using State = ConnectionTable::Connection::State;
 using TimePoint = ConnectionTable::TimePoint;
+using std::chrono::milliseconds;
 
-// How long an answer may be on its way before a newcomer counts more.
-constexpr std::chrono::seconds kBusyGrace{1};
+// How long a client may take before one that has no place counts more: some
+// round trips to ask, or an answer of some megabytes.
+constexpr milliseconds kIdleGrace{100};
+constexpr milliseconds kAnswerGrace{1000};
 
+// Places for newcomers until those who made room are out.
 constexpr std::size_t kReserve = 16;
 
 std::uint64_t bytes_received(int fd) {
@@ -92,40 +95,42 @@ std::optional<TimePoint> ConnectionTable::next_deadline() const {
   std::optional<TimePoint> next;
   for (const Connection& connection : connections_) {
     auto due = deadline(connection);
-    if (connection.state == State::kRequest &&
-        live() > limits_.max_connections) {
-      due = std::min(*due, connection.since + kBusyGrace);
+    if (due && live() > limits_.max_connections) {
+      const bool idle = connection.state != State::kRequest;
+      due =
+          std::min(*due, connection.since + (idle ? kIdleGrace : kAnswerGrace));
     }
     if (due && (!next || *due < *next)) next = due;
   }
   return next;
 }
 
-// First goes who waits for the longest time, if possible after an answer: the
-// honest connect again. Then who has not asked yet; then slow answers.
+// Who idles goes before who is slow; of each kind, who does for the longest
+// time. The honest connect again.
 void ConnectionTable::trim(std::size_t allowed, TimePoint now) {
-  constexpr int kStays = 3;
-  const auto rank = [&](const Connection& connection) {
-    switch (connection.state) {
-      case State::kWaiting:
-        return 0;
-      case State::kConnected:
-        return 1;
-      case State::kRequest:
-        return now - connection.since < kBusyGrace ? kStays : 2;
-      case State::kFree:
-      case State::kCut:
-        break;
-    }
-    return kStays;
-  };
-  const auto order = [&](const Connection& connection) {
-    return std::tuple(rank(connection), connection.since);
-  };
   while (live() > allowed) {
-    const auto first = std::ranges::min_element(connections_, {}, order);
-    if (rank(*first) == kStays) return;
-    cut(*first);
+    Connection* idle = nullptr;
+    Connection* slow = nullptr;
+    for (Connection& connection : connections_) {
+      if (!deadline(connection)) continue;
+      auto& oldest = connection.state == State::kRequest ? slow : idle;
+      if (oldest == nullptr || connection.since < oldest->since) {
+        oldest = &connection;
+      }
+    }
+    if (idle != nullptr && now - idle->since >= kIdleGrace) {
+      cut(*idle);
+    } else if (slow != nullptr && now - slow->since >= kAnswerGrace) {
+      cut(*slow);
+    } else {
+      return;
+    }
+  }
+}
+
+void ConnectionTable::cut_all() {
+  for (Connection& connection : connections_) {
+    if (deadline(connection)) cut(connection);
   }
 }
 

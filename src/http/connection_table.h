@@ -51,13 +51,16 @@ class ConnectionTable {
   // Cuts off who is overdue or one too many, and looks who began a request.
   void sweep(TimePoint now);
 
+  void cut_all();
+
   // When sweep() has something to do even if nothing arrives.
   std::optional<TimePoint> next_deadline() const;
 
   // Above the limit there is a reserve, so that a newcomer is in before an old
-  // one is out.
+  // one is out. Only when that is used up do others wait in the kernel.
   std::size_t capacity() const { return connections_.size(); }
   bool full() const { return size_ == capacity(); }
+  bool at_limit() const { return live() >= limits_.max_connections; }
 
  private:
   std::optional<TimePoint> deadline(const Connection& connection) const;

@@ -170,6 +170,7 @@ void Exposer::Server::run() noexcept {
   // Also for the copies that forked children have: the port is free now.
   shutdown(listener_.socket.value(), SHUT_RDWR);
   listener_.socket.reset();
+  connections_.cut_all();
   MHD_stop_daemon(std::exchange(daemon_, nullptr));
   process_metrics_.reset();
 }
@@ -189,8 +190,9 @@ int Exposer::Server::wait_ms(bool pausing) const {
   return wait == INT_MAX ? -1 : static_cast<int>(wait);
 }
 
+// At the limit one at a time, so that the next one to go has been heard.
 void Exposer::Server::accept_waiting() {
-  while (!connections_.full()) {
+  do {
     sockaddr_storage peer{};
     socklen_t size = sizeof peer;
     auto* const address = reinterpret_cast<sockaddr*>(&peer);
@@ -201,7 +203,7 @@ void Exposer::Server::accept_waiting() {
       return;
     }
     MHD_add_connection(daemon_, fd, address, size);  // closes it on failure
-  }
+  } while (!connections_.at_limit());
 }
 
 void Exposer::Server::on_connection(void* self, MHD_Connection* connection,
