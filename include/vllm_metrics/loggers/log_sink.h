@@ -13,7 +13,7 @@ VLLM_METRICS_EXPORT std::string_view name_of(
     LogLevel level) noexcept;  // "DEBUG", "INFO", ...
 
 // Where the text records go. Derive from it to send them to your own logging
-// library; examples/log_sinks.cc shows spdlog and syslog.
+// library; examples/06_log_sinks.cc shows spdlog and syslog.
 //
 // Thread-safety: write() may be called from the threads of record() and log()
 // at once.

@@ -16,7 +16,7 @@ struct SleepState {
 
 // The extension point: derive from this to send each step's statistics
 // somewhere new, and pass a factory in StatLoggerOptions::factories.
-// examples/02_custom_stat_logger.cc is a whole one.
+// examples/03_custom_stat_logger.cc is a whole one.
 //
 // [Threading] record() and log() run on the thread that called the manager's
 //   record() and log(). With several engines those are several threads; calls
