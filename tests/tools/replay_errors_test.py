@@ -229,6 +229,16 @@ class BadTraces(unittest.TestCase):
         text = json.dumps(CONFIG) + '\n{"op":"log","wall":1e999}\n'
         self.check(text, "1e999", place=":2")
 
+    def test_bytes_that_are_not_utf_8_are_refused_and_shown_as_marks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            trace = pathlib.Path(folder) / "bad.jsonl"
+            trace.write_bytes(json.dumps(CONFIG).encode() + b'\n{"op":"\xc3("}')
+            result = self.replay(str(trace))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn(f"{trace}:2:", result.stderr)
+        self.assertIn("not JSON", result.stderr)
+        self.assertIn("\ufffd", result.stderr)
+
     def test_blank_lines_count_as_lines(self):
         text = "\n\n" + json.dumps(CONFIG) + "\r\n\r\n" + '{"op":"?"}'
         self.check(text, "op", place=":5")

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/tools/replay/event_fields.h"
+#include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::replay {
 namespace {
@@ -39,7 +40,7 @@ absl::Status TraceReader::error_at(std::string_view column,
                                    std::string_view message) const {
   std::string text = path_ + ":" + std::to_string(line_number_);
   text.append(column).append(": ").append(message);
-  return absl::InvalidArgumentError(text);
+  return absl::InvalidArgumentError(valid_utf8(text));
 }
 
 // The next line that has something on it; false at the end of the file.
