@@ -15,8 +15,12 @@ inline std::atomic<std::size_t> allocations{0};
 inline void* counted_allocation(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
-  throw std::bad_alloc();
+  return std::aligned_alloc(alignment, rounded);
+}
+
+inline void* or_throw(void* memory) {
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
 }
 
 // How many allocations `work()` makes, those of other threads included.
@@ -29,11 +33,21 @@ std::size_t allocations_of(Work&& work) {
 
 }  // namespace vllm_metrics
 
-// All other forms come back to these.
+// The array forms come back to these; those that do not throw would, too, but
+// not under AddressSanitizer.
 void* operator new(std::size_t size) {
-  return vllm_metrics::counted_allocation(size, alignof(std::max_align_t));
+  return vllm_metrics::or_throw(
+      vllm_metrics::counted_allocation(size, alignof(std::max_align_t)));
 }
 void* operator new(std::size_t size, std::align_val_t alignment) {
+  return vllm_metrics::or_throw(vllm_metrics::counted_allocation(
+      size, static_cast<std::size_t>(alignment)));
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+  return vllm_metrics::counted_allocation(size, alignof(std::max_align_t));
+}
+void* operator new(std::size_t size, std::align_val_t alignment,
+                   const std::nothrow_t&) noexcept {
   return vllm_metrics::counted_allocation(size,
                                           static_cast<std::size_t>(alignment));
 }
