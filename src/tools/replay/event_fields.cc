@@ -225,7 +225,7 @@ void read_value(const JsonValue& value, WireVersion& out) {
         {"0.28", {0, 28}},
         {"0.29", {0, 29}},
         {"0.30", {0, 30}}}};
-  read_name(value, kProfiles, "\"0.27\" to \"0.30\"", out);
+  read_name(value, kProfiles, R"("0.27" to "0.30")", out);
 }
 
 void read_value(const JsonValue& value, TextLogger& out) {
@@ -233,7 +233,7 @@ void read_value(const JsonValue& value, TextLogger& out) {
       {{"none", TextLogger::kNone},
        {"per_engine", TextLogger::kPerEngine},
        {"aggregated", TextLogger::kAggregated}}};
-  read_name(value, kLoggers, "\"per_engine\", \"aggregated\" or \"none\"", out);
+  read_name(value, kLoggers, R"("per_engine", "aggregated" or "none")", out);
 }
 
 void read_value(const JsonValue& value,
@@ -261,8 +261,8 @@ void read_value(const JsonValue& value, EngineCoreEvent& out) {
        {"scheduled", Type::kScheduled},
        {"preempted", Type::kPreempted}}};
   if (!value.is_array_of(2, "a pair [event name, timestamp]")) return;
-  read_name(value.element(0), kTypes,
-            "\"queued\", \"scheduled\" or \"preempted\"", out.type);
+  read_name(value.element(0), kTypes, R"("queued", "scheduled" or "preempted")",
+            out.type);
   read_value(value.element(1), out.timestamp);
 }
 

@@ -100,6 +100,17 @@ std::optional<std::string> parse(int argc, char** argv, Arguments& out) {
   return std::nullopt;
 }
 
+// Builds the loggers that the first line of a trace asks for.
+absl::Status begin(const TraceEvent& config,
+                   const std::shared_ptr<LogSink>& log_sink,
+                   std::unique_ptr<TracePlayer>& out) {
+  auto player = TracePlayer::create(std::get<TraceConfig>(config.action),
+                                    config.clocks, log_sink);
+  if (!player.ok()) return player.status();
+  out = *std::move(player);
+  return absl::OkStatus();
+}
+
 // Plays the whole trace.
 absl::StatusOr<std::unique_ptr<TracePlayer>> play(
     const std::string& path, const std::shared_ptr<LogSink>& log_sink) {
@@ -111,15 +122,9 @@ absl::StatusOr<std::unique_ptr<TracePlayer>> play(
     const absl::StatusOr<bool> more = reader->next(event);
     if (!more.ok()) return more.status();
     if (!*more) return player;
-    absl::Status status;
-    if (player != nullptr) {
-      status = player->play(event);
-    } else {
-      auto created = TracePlayer::create(std::get<TraceConfig>(event.action),
-                                         event.clocks, log_sink);
-      if (created.ok()) player = *std::move(created);
-      status = created.status();
-    }
+    const absl::Status status = player == nullptr
+                                    ? begin(event, log_sink, player)
+                                    : player->play(event);
     if (!status.ok()) return reader->error_here(std::string(status.message()));
   }
 }
@@ -134,9 +139,13 @@ void write_snapshot(const TracePlayer& player, std::ostream& out) {
 
 int run(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
-    if (std::string_view(argv[i]) == "--help") return !(std::cout << kUsage);
+    if (std::string_view(argv[i]) == "--help") {
+      std::cout << kUsage;
+      return 0;
+    }
     if (std::string_view(argv[i]) == "--version") {
-      return !(std::cout << "vllm-metrics-replay " << version() << '\n');
+      std::cout << "vllm-metrics-replay " << version() << '\n';
+      return 0;
     }
   }
   Arguments arguments;

@@ -63,12 +63,12 @@ class TracePlayer {
   };
 
   TracePlayer() = default;
-  absl::Status apply(const TraceConfig& config);
+  static absl::Status apply(const TraceConfig& config);
   absl::Status apply(const InitEvent& event);
   absl::Status apply(const RecordEvent& event);
   absl::Status apply(const SleepEvent& event);
   absl::Status apply(const LogEvent& event);
-  absl::Status apply(const TickEvent& event);
+  static absl::Status apply(const TickEvent& event);
   absl::Status apply(const RequestEvent& event);
   absl::Status apply(const OutputEvent& event);
   absl::Status apply(const AbortEvent& event);

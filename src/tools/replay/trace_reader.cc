@@ -17,7 +17,7 @@ std::string_view complaint(const nlohmann::json::exception& error,
                            std::string_view mark) {
   const std::string_view text = error.what();
   const std::size_t at = text.find(mark);
-  return at == text.npos ? text : text.substr(at + mark.size());
+  return at == std::string_view::npos ? text : text.substr(at + mark.size());
 }
 
 }  // namespace
