@@ -70,7 +70,7 @@ TEST_CASE("Bank: a section adds up counters and keeps what it did not touch",
     section.inc(0, std::int64_t{4});
     section.inc(1, std::uint64_t{5});
     section.inc(2, 0.25);
-    section.inc(2, 0.5F);
+    section.inc(2, 0.5);
     section.inc(3, 0);
   }
   { Bank::Section(owned.bank, 0.0).inc(0, 10); }
