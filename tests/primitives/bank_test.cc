@@ -183,6 +183,28 @@ TEST_CASE("Bank: a negative observation is taken as 0 and counted",
   CHECK(owned.copy() == Words{2, 2, 0, bits(1.5)});
 }
 
+TEST_CASE("Bank: one observation is a batch of one, whatever its value",
+          "[primitives]") {
+  const auto list =
+      GENERATE(values<std::vector<double>>({{0.5, 1, 2}, {-1, 0, 1}, {1e-3}}));
+  const auto bounds = BucketBounds::create(list);
+  const HistogramCells histogram{0, &*bounds};
+  const std::size_t cells = bounds->bucket_count() + 1;
+  OwnedBank single(cells);
+  OwnedBank batch(cells);
+  for (const double v : {0.1, 0.5, 1.0, 7.0, 0.0, -0.0, -3.0, 5e-324, 1e308,
+                         kNan, kInf, -kInf}) {
+    Bank::Section one(single.bank, 0.0);
+    Bank::Section many(batch.bank, 0.0);
+    one.observe(histogram, v);
+    many.observe(histogram, std::vector<double>{v});
+    CHECK(one.faults().not_finite == many.faults().not_finite);
+    CHECK(one.faults().negative_observations ==
+          many.faults().negative_observations);
+  }
+  CHECK(single.copy() == batch.copy());
+}
+
 TEST_CASE("Bank: a reader waits for a live owner with an open section",
           "[primitives]") {
   OwnedBank owned(2);

@@ -9,33 +9,12 @@
 #include <span>
 #include <thread>
 
+#include "vllm_metrics/primitives/bank_format.h"
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/primitives/bucket_tally.h"
 #include "vllm_metrics/primitives/cell.h"
 
 namespace vllm_metrics::inline v0 {
-
-// The first cache line of a bank. Only atomics and plain numbers: a bank may
-// lie in shared memory, at another address in every process.
-struct alignas(64) BankHeader {
-  std::atomic<std::uint64_t> sequence{0};       // odd while a section is open
-  std::atomic<std::uint64_t> copy_sequence{0};  // the same for the copy
-  std::atomic<std::uint32_t> copy_wanted{0};    // set by a starving reader
-  std::uint32_t reserved = 0;
-  std::uint64_t cell_count = 0;
-};
-static_assert(sizeof(BankHeader) == 64);
-
-// Where a histogram lies in a bank: a cell for each bucket, then the sum.
-struct HistogramCells {
-  std::uint32_t first = 0;
-  const BucketBounds* bounds = nullptr;
-};
-
-// Where a gauge lies in a bank: its value, then the time of its last write.
-struct GaugeCells {
-  std::uint32_t value = 0;
-};
 
 // What a section could not take as it came; the caller counts it on the page.
 struct SampleFaults {
@@ -50,11 +29,8 @@ enum class BankRead {
 };
 
 // All the cells of one engine, and the word that makes a step of them atomic
-// for readers: a view of memory that somebody else owns.
-//
-//   offset 0             BankHeader        64 bytes
-//   64                   cells             8 * cell_count
-//   64 + 8 * cell_count  copy of the cells, written when a reader starves
+// for readers: a view of memory that somebody else owns, laid out as
+// bank_format.h says.
 //
 // Thread-safety: one Section at a time (the caller's lock); copy_to() from any
 // thread and process at any time. Neither waits for a lock of the other.
@@ -207,7 +183,13 @@ class Bank::Section {
   }
 
   void observe(const HistogramCells& histogram, double v) noexcept {
-    observe(histogram, std::span(&v, 1));
+    const BucketBounds& bounds = *histogram.bounds;
+    if (internal::is_plain(v) && bounds.has_table()) [[likely]] {
+      cells_[histogram.first + bounds.look_up(v)].add(std::uint64_t{1});
+      cells_[histogram.first + bounds.bucket_count()].add(v);
+    } else {
+      observe(histogram, std::span(&v, 1));
+    }
   }
 
   void observe(const HistogramCells& histogram,
