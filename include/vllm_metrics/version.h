@@ -11,8 +11,7 @@
 
 // The same as a string literal: "major.minor.patch".
 #define VLLM_METRICS_VERSION_QUOTE_(a, b, c) #a "." #b "." #c
-#define VLLM_METRICS_VERSION_JOIN_(a, b, c) \
-  VLLM_METRICS_VERSION_QUOTE_(a, b, c)
+#define VLLM_METRICS_VERSION_JOIN_(a, b, c) VLLM_METRICS_VERSION_QUOTE_(a, b, c)
 #define VLLM_METRICS_VERSION                             \
   VLLM_METRICS_VERSION_JOIN_(VLLM_METRICS_VERSION_MAJOR, \
                              VLLM_METRICS_VERSION_MINOR, \
