@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "vllm_metrics/export.h"
 #include "vllm_metrics/stats/cache_stats.h"
 
 namespace vllm_metrics::inline v0 {
@@ -14,7 +15,7 @@ namespace vllm_metrics::inline v0 {
 // Thread-safety: none; the logger that owns it guards it.
 // Memory: 24 bytes for each request of the limit, taken at the first lookup.
 // Definition: vLLM CachingMetrics. vLLM v1/metrics/stats.py.
-class HitRateWindow {
+class VLLM_METRICS_EXPORT HitRateWindow {
  public:
   // `max_recent_requests`: 1 or more.
   explicit HitRateWindow(std::int64_t max_recent_requests = 1000)
