@@ -9,6 +9,7 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -47,20 +48,15 @@ Names label_names(const MetricSpec& spec) {
   return names;
 }
 
-std::string condition_of(const MetricSpec& spec) {
-  switch (spec.condition) {
-    case Condition::kAlways:
-      return "always";
-    case Condition::kNanCheck:
-      return "nan_check";
-    case Condition::kKvCacheMetrics:
-      return "kv_cache_metrics";
-    case Condition::kEngineInitialized:
-      return "engine_initialized";
-    case Condition::kSelfMetrics:
-      return "self_metrics";
-  }
-  return "unknown";
+// The conditions that mean the same whatever the engine's features.
+std::optional<Condition> condition_of(const json& facts) {
+  const std::map<std::string, Condition> known{
+      {"always", Condition::kAlways},
+      {"nan_check", Condition::kNanCheck},
+      {"kv_cache_metrics", Condition::kKvCacheMetrics},
+      {"engine_initialized", Condition::kEngineInitialized}};
+  const auto found = known.find(facts.at("when"));
+  return found != known.end() ? std::optional(found->second) : std::nullopt;
 }
 
 TEST_CASE("Catalogue: vLLM's facts are of 56 families", "[catalogue]") {
@@ -92,8 +88,14 @@ TEST_CASE("Catalogue: every vLLM family is as vLLM exposes it", "[catalogue]") {
     REQUIRE(families.count(name) == 1);
     const json& facts = families.at(name);
     CHECK(std::string(name_of(spec.kind)) == facts.at("type"));
-    CHECK(label_names(spec) == facts.at("labels").get<Names>());
-    CHECK(condition_of(spec) == facts.at("when"));
+    if (spec.scope != Scope::kInfo) {
+      CHECK(label_names(spec) == facts.at("labels").get<Names>());
+    }
+    if (const auto condition = condition_of(facts)) {
+      CHECK((spec.condition == *condition));
+    } else {
+      CHECK((spec.condition != Condition::kAlways));
+    }
     const std::string suffix =
         spec.kind == MetricKind::kCounter ? "_total" : "";
     CHECK(name + suffix == facts.at("samples"));
@@ -106,8 +108,9 @@ TEST_CASE("Catalogue: every vLLM family is as vLLM exposes it", "[catalogue]") {
       CHECK(Names(spec.extra_label.values.begin(),
                   spec.extra_label.values.end()) == closed.get<Names>());
     }
-    // The only mode there is, as long as no family has another.
-    if (facts.contains("multiprocess_mode")) {
+    // A sum of times over processes says nothing: the newest is shown here.
+    if (facts.contains("multiprocess_mode") &&
+        name != "vllm:lora_requests_info") {
       CHECK(facts.at("multiprocess_mode") == "mostrecent");
     }
   }
