@@ -21,9 +21,9 @@ namespace {
 
 using namespace vllm_metrics;
 
-// [logger]
 class JsonLinesLogger : public StatLoggerBase {
  public:
+  // [factory]
   // For StatLoggerOptions::factories. `out` must outlive the manager.
   static StatLoggerFactory factory(std::ostream& out) {
     return PerEngineStatLoggerFactory(
@@ -32,6 +32,7 @@ class JsonLinesLogger : public StatLoggerBase {
           return std::make_unique<JsonLinesLogger>(out, options, engine_index);
         });
   }
+  // [/factory]
 
   JsonLinesLogger(std::ostream& out, const StatLoggerOptions& options,
                   int engine_index)
@@ -39,6 +40,7 @@ class JsonLinesLogger : public StatLoggerBase {
 
   std::string_view name() const override { return "json_lines"; }
 
+  // [record]
   // On the engine's thread: no file, no socket, no allocation once the vectors
   // have grown.
   void record(const StepRecord& step) override {
@@ -49,7 +51,9 @@ class JsonLinesLogger : public StatLoggerBase {
       filling_.latencies.push_back(request.e2e_latency);
     }
   }
+  // [/record]
 
+  // [log]
   // On the thread that calls the manager's log().
   void log() override {
     {
@@ -62,6 +66,7 @@ class JsonLinesLogger : public StatLoggerBase {
          << ",\"p50_latency\":" << writing_.median_latency() << "}\n";
     writing_.clear();
   }
+  // [/log]
 
  private:
   struct Interval {
@@ -87,7 +92,6 @@ class JsonLinesLogger : public StatLoggerBase {
   std::mutex mutex_;
   Interval filling_;  // under mutex_: log() may overlap record()
 };
-// [/logger]
 
 // A step in which one request ended, `latency` seconds after it arrived.
 IterationStats step_of(double latency) {
