@@ -10,8 +10,8 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <numeric>
 #include <ostream>
+#include <string_view>
 #include <utility>
 #include <vector>
 

@@ -88,7 +88,7 @@ void print_own(std::string_view page) {
   for (std::size_t at = 0; at < page.size();) {
     const std::size_t end = page.find('\n', at);
     const std::string_view line = page.substr(at, end - at);
-    if (line.find("acme_") != line.npos) std::cout << line << '\n';
+    if (line.find("acme_") != std::string_view::npos) std::cout << line << '\n';
     at = end + 1;
   }
 }

@@ -3,7 +3,7 @@
 // One manager, told of every engine index. Each engine's thread records its own
 // steps; they do not wait for each other, nor for the thread that logs.
 
-#include <cstdint>
+#include <cstddef>
 #include <iostream>
 #include <string_view>
 #include <thread>
@@ -63,6 +63,7 @@ int main() {
 
   {
     std::vector<std::jthread> engines;
+    engines.reserve(kEngines);
     for (int index = 0; index < kEngines; ++index) {
       engines.emplace_back([&manager, index] { run_engine(**manager, index); });
     }

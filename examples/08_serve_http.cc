@@ -8,6 +8,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstddef>
+#include <cstdint>
 #include <iostream>
 #include <string>
 #include <string_view>
@@ -67,8 +69,9 @@ int main() {
   (*endpoint)->stop();
 
   std::cout << answer.substr(0, answer.find('\r')) << '\n';
-  const bool recorded = answer.find(
-                            "vllm:num_requests_running{engine=\"0\","
-                            "model_name=\"tiny-1b\"} 3.0\n") != answer.npos;
+  const bool recorded =
+      answer.find(
+          "vllm:num_requests_running{engine=\"0\","
+          "model_name=\"tiny-1b\"} 3.0\n") != std::string::npos;
   return recorded ? 0 : 1;
 }
