@@ -117,7 +117,7 @@ void StepSection::record(const SchedulerStats& scheduler) {
          scheduler.kv_cache_eviction_events) {
       observe(MetricId::kKvBlockLifetime, event.lifetime_seconds);
       observe(MetricId::kKvBlockIdleBeforeEvict, event.idle_seconds);
-      observe_all(MetricId::kKvBlockReuseGap, event.reuse_gaps_seconds);
+      observe_all(MetricId::kKvBlockReuseGap, event.reuse_gaps_seconds());
     }
   }
 }

@@ -341,7 +341,7 @@ TEST_CASE("page: families follow the wire version and the switches",
     CHECK(Engine().sample("vllm:kv_block_lifetime_seconds_count") == "absent");
     given.kv_cache_metrics = true;
     Engine engine(given);
-    engine.scheduler.kv_cache_eviction_events = {{2.0, 0.5, {0.25, 0.75}}};
+    engine.scheduler.kv_cache_eviction_events = {{2.0, 0.5, {0.25, 0.75}, 2}};
     engine.record();
     CHECK(engine.sample("vllm:kv_block_lifetime_seconds_sum") == "2.0");
     CHECK(engine.sample("vllm:kv_block_idle_before_evict_seconds_sum") ==
