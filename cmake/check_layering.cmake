@@ -10,12 +10,14 @@ set(catalogue_includes registry absl)
 set(exposition_includes registry absl)
 set(loggers_includes stats catalogue registry absl)
 set(http_includes exposition registry absl)
+set(model_config_includes stats absl)
 
 # What only the sources of a room may include, never its public headers.
 foreach(room IN ITEMS registry catalogue exposition loggers http)
   set(${room}_sources_include fmt)
 endforeach()
 list(APPEND http_sources_include microhttpd.h)
+set(model_config_sources_include nlohmann)
 
 set(third_party absl fmt nlohmann microhttpd.h)
 

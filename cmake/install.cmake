@@ -6,6 +6,9 @@ set(components primitives core)
 if(TARGET vllm_metrics_http)
   list(APPEND components http)
 endif()
+if(TARGET vllm_metrics_model_config)
+  list(APPEND components model_config)
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vllm_metrics)
 
 foreach(component IN LISTS components)
@@ -55,4 +58,10 @@ if(TARGET vllm_metrics_http)
   vllm_metrics_install_pkgconfig(http "Serves vllm_metrics over HTTP"
     PUBLIC vllm_metrics-core
     PRIVATE libmicrohttpd fmt)
+endif()
+if(TARGET vllm_metrics_model_config)
+  vllm_metrics_install_pkgconfig(model_config
+    "Reads a model's shape for vllm_metrics from its config.json"
+    PUBLIC vllm_metrics-core
+    PRIVATE absl_strings)
 endif()
