@@ -18,14 +18,16 @@ char* append(char* out, std::string_view text) {
 }
 
 char* write_small(char* out, std::uint64_t value) {
-  out = std::to_chars(out, out + kMaxNumberText, value).ptr;
+  out = std::to_chars(out, out + kMaxNumberText,
+                      static_cast<std::uint32_t>(value))
+            .ptr;
   return append(out, ".0");
 }
 
 // d[.ddd]e+XX of an integer from a million to 2^53, where the shortest text of
 // the double is the integer's own digits.
 char* write_large(char* out, std::uint64_t value) {
-  char digits[20];
+  char digits[20] = {};
   const char* const end =
       std::to_chars(digits, digits + sizeof digits, value).ptr;
   const auto exponent = static_cast<unsigned>(end - digits) - 1;

@@ -165,20 +165,39 @@ std::string_view TextFormat::State::write(
     prefix = end;
     out += size;
   };
+  const char* number = nullptr;  // the latest one, with its newline
+  std::size_t number_size = 0;
   const auto write_line = [&](auto value) {
     write_prefix();
+    number = out;
     out = write_number(out, value);
     *out++ = '\n';
+    number_size = static_cast<std::size_t>(out - number);
+  };
+  // Most buckets gain nothing on the one before, and its number is there to
+  // copy: a fixed size, since behind every number there is room for the
+  // longest.
+  const auto repeat_line = [&] {
+    write_prefix();
+    char text[kMaxNumberText];
+    std::memcpy(text, number, sizeof text);
+    std::memcpy(out, text, sizeof text);
+    out += number_size;
   };
   for (const Plan& plan : plans) {
     const std::uint64_t* word = words.data() + plan.offset;
     if (plan.kind == MetricKind::kHistogram) {
-      std::uint64_t count = 0;
-      for (std::uint32_t b = 0; b < plan.bucket_count; ++b) {
-        count += *word++;
-        write_line(count);
-      }
+      std::uint64_t count = *word++;
       write_line(count);
+      for (std::uint32_t b = 1; b < plan.bucket_count; ++b) {
+        const std::uint64_t gained = *word++;
+        if (gained == 0) {
+          repeat_line();
+        } else {
+          write_line(count += gained);
+        }
+      }
+      repeat_line();  // `_count` is the `+Inf` bucket
       write_line(std::bit_cast<double>(*word));
     } else if (plan.kind == MetricKind::kCounter &&
                plan.number == CounterNumber::kInteger) {

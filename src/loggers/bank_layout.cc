@@ -23,6 +23,13 @@ bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
       return options.compute_nans_in_logits;
     case Condition::kKvCacheMetrics:
       return options.kv_cache_metrics;
+    case Condition::kSpeculative:
+      return options.num_speculative_tokens.has_value() &&
+             !options.is_diffusion;
+    case Condition::kDiffusion:
+      return options.is_diffusion;
+    case Condition::kKvConnector:  // the connector brings them
+    case Condition::kLora:
     case Condition::kEngineInitialized:
       return false;
     case Condition::kSelfMetrics:
@@ -42,15 +49,35 @@ std::vector<double> bounds_of(const MetricSpec& spec,
   return one_two_five_buckets(options.max_model_len);
 }
 
-std::size_t series_per_engine(const MetricSpec& spec) {
-  return std::max<std::size_t>(1, spec.extra_label.values.size());
+// The values of the label beside model_name and engine; without one, a single
+// empty text stands for the one series.
+std::vector<std::string> label_values(const MetricSpec& spec,
+                                      const StatLoggerOptions& options) {
+  if (spec.extra_label.name.empty()) return {""};
+  std::vector<std::string> values(spec.extra_label.values.begin(),
+                                  spec.extra_label.values.end());
+  if (spec.id == MetricId::kSpecDecodeNumAcceptedTokensPerPos) {
+    for (std::int64_t i = 0; i < options.num_speculative_tokens.value_or(0);
+         ++i) {
+      values.push_back(std::to_string(i));
+    }
+  }
+  return values;
 }
 
-Family family_of(const MetricSpec& spec) {
-  return {.name = std::string(spec.name),
-          .help = std::string(spec.help),
-          .kind = spec.kind,
-          .number = spec.number};
+// What comes behind the catalogue's: the connector's metrics, then the
+// engine's own.
+std::vector<StepMetrics::Metric> own_metrics(const StatLoggerOptions& options) {
+  std::vector<StepMetrics::Metric> own;
+  if (options.kv_connector != nullptr) own = options.kv_connector->families();
+  for (StepMetrics::Metric& metric : own) {
+    const auto named = std::ranges::find(options.buckets, metric.family.name,
+                                         &BucketOverride::family);
+    if (named != options.buckets.end()) metric.buckets = named->bounds;
+  }
+  own.insert(own.end(), options.step_metrics.metrics.begin(),
+             options.step_metrics.metrics.end());
+  return own;
 }
 
 }  // namespace
@@ -58,14 +85,18 @@ Family family_of(const MetricSpec& spec) {
 absl::StatusOr<BankLayout> BankLayout::create(
     const StatLoggerOptions& options) {
   BankLayout layout;
+  layout.positions_ =
+      static_cast<std::size_t>(options.num_speculative_tokens.value_or(0));
   layout.cells_.fill({kAbsent, nullptr});
   for (const MetricSpec& spec : catalogue()) {
     if (!is_on_page(spec, options)) continue;
     if (auto status = layout.add(spec, options); !status.ok()) return status;
   }
-  for (const StepMetrics::Metric& metric : options.step_metrics.metrics) {
+  for (const StepMetrics::Metric& metric : own_metrics(options)) {
     if (auto status = layout.add(metric); !status.ok()) return status;
   }
+  layout.connector_count_ =
+      layout.own_.size() - options.step_metrics.metrics.size();
   return layout;
 }
 
@@ -103,7 +134,8 @@ absl::Status BankLayout::add(const MetricSpec& spec,
   const auto bounds = spec.kind == MetricKind::kHistogram
                           ? bounds_of(spec, options)
                           : std::vector<double>();
-  const auto cells = add(spec.kind, series_per_engine(spec), spec.name, bounds);
+  const auto cells =
+      add(spec.kind, label_values(spec, options).size(), spec.name, bounds);
   if (!cells.ok()) return cells.status();
   cells_[index(spec.id)] = *cells;
   return absl::OkStatus();
@@ -142,28 +174,28 @@ std::vector<SchemaFamily> BankLayout::schema(
     if (!has(spec.id)) continue;
     SchemaFamily& made =
         families.emplace_back(SchemaFamily{family_of(spec), {}});
+    const auto values = label_values(spec, options);
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
-      for (std::size_t value = 0; value < series_per_engine(spec); ++value) {
+      for (std::size_t i = 0; i < values.size(); ++i) {
         Labels labels = labels_of(engine);
-        if (!spec.extra_label.values.empty()) {
-          labels.push_back({std::string(spec.extra_label.name),
-                            std::string(spec.extra_label.values[value])});
+        if (!spec.extra_label.name.empty()) {
+          labels.push_back({std::string(spec.extra_label.name), values[i]});
         }
-        made.series.push_back(series(spec.kind, histogram(spec.id), value,
-                                     engine, std::move(labels)));
+        made.series.push_back(series(spec.kind, histogram(spec.id), i, engine,
+                                     std::move(labels)));
         made.series.back().created = now;
       }
     }
   }
+  const auto own = own_metrics(options);
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    const StepMetrics::Metric& metric = options.step_metrics.metrics[i];
-    SchemaFamily& made = families.emplace_back(SchemaFamily{metric.family, {}});
+    SchemaFamily& made = families.emplace_back(SchemaFamily{own[i].family, {}});
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
       Labels labels = labels_of(engine);
-      labels.insert(labels.end(), metric.labels.begin(), metric.labels.end());
-      made.series.push_back(series(metric.family.kind, own_[i].cells, 0, engine,
+      labels.insert(labels.end(), own[i].labels.begin(), own[i].labels.end());
+      made.series.push_back(series(own[i].family.kind, own_[i].cells, 0, engine,
                                    std::move(labels)));
       made.series.back().created = now;
     }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -46,7 +47,16 @@ class BankLayout {
     return cells_[index(id)];
   }
 
-  const std::vector<Own>& own() const noexcept { return own_; }
+  // How many positions of a speculative draft have a counter.
+  std::size_t positions() const noexcept { return positions_; }
+
+  // The KV connector's metrics, and the engine's own.
+  std::span<const Own> connector() const noexcept {
+    return std::span(own_).first(connector_count_);
+  }
+  std::span<const Own> own() const noexcept {
+    return std::span(own_).subspan(connector_count_);
+  }
   std::uint32_t cell_count() const noexcept { return cell_count_; }
 
   // What the cells of all engines mean, for the registry: engine number i's
@@ -72,6 +82,8 @@ class BankLayout {
 
   std::array<HistogramCells, kMetricCount> cells_;
   std::vector<Own> own_;
+  std::size_t connector_count_ = 0;  // of own_, the first
+  std::size_t positions_ = 0;
   std::vector<std::shared_ptr<const BucketBounds>>
       bounds_;  // what HistogramCells point to
   std::uint32_t cell_count_ = 0;

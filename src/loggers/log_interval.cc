@@ -1,90 +1,46 @@
 #include "src/loggers/log_interval.h"
 
-#include <fmt/format.h>
-
-#include <cmath>
-#include <iterator>
+#include "vllm_metrics/stats/saturating_add.h"
 
 namespace vllm_metrics::inline v0 {
-namespace {
 
-// C++ may show the sign of a NaN; Python, whose text this is, never does.
-double unsigned_nan(double v) { return std::isnan(v) ? std::fabs(v) : v; }
-
-double percent(double ratio) { return unsigned_nan(ratio * 100.0); }
-
-}  // namespace
+LogInterval::LogInterval(const StatLoggerOptions& options) {
+  if (options.kv_connector == nullptr) return;
+  connector = options.kv_connector->make_log();
+  connector_name_ = options.kv_connector->connector();
+}
 
 void LogInterval::observe(const StepRecord& step) {
   if (step.iteration != nullptr) {
-    computed_prompt_tokens_ += step.iteration->prompt_token_stats.computed;
-    generation_tokens_ += step.iteration->num_generation_tokens;
-    preemptions_ += step.iteration->num_preempted_reqs;
-    corrupted_ += step.iteration->num_corrupted_reqs;
+    saturating_add_to(computed_prompt_tokens,
+                      step.iteration->prompt_token_stats.computed);
+    saturating_add_to(generation_tokens, step.iteration->num_generation_tokens);
+    saturating_add_to(preemptions, step.iteration->num_preempted_reqs);
+    saturating_add_to(corrupted, step.iteration->num_corrupted_reqs);
   }
-  if (step.scheduler != nullptr) {
-    prefix_cache_.observe(step.scheduler->prefix_cache_stats);
-    if (step.scheduler->connector_prefix_cache_stats.has_value()) {
-      connector_cache_.observe(*step.scheduler->connector_prefix_cache_stats);
-    }
-  }
-  if (step.mm_cache != nullptr) mm_cache_.observe(*step.mm_cache);
+  if (step.scheduler != nullptr) observe(*step.scheduler);
 }
 
-LogInterval::Summary LogInterval::finish(double monotonic_now) {
-  const double elapsed = monotonic_now - started_;
-  const auto per_second = [elapsed](std::int64_t n) {
-    return elapsed > 0.0 ? static_cast<double>(n) / elapsed : 0.0;
-  };
-  Summary summary;
-  summary.prompt_throughput = per_second(computed_prompt_tokens_);
-  summary.generation_throughput = per_second(generation_tokens_);
-  summary.preemptions = preemptions_;
-  summary.corrupted = corrupted_;
-  summary.prefix_hit_rate = prefix_cache_.hit_rate();
-  summary.connector_hit_rate = connector_cache_.hit_rate();
-  summary.mm_hit_rate = mm_cache_.hit_rate();
-  summary.has_connector = !connector_cache_.empty();
-  summary.has_mm = !mm_cache_.empty();
-
-  const bool idle =
-      summary.prompt_throughput == 0.0 && summary.generation_throughput == 0.0;
-  summary.level = idle && was_idle_ ? LogLevel::kDebug : LogLevel::kInfo;
-  was_idle_ = idle;
-  started_ = monotonic_now;
-  computed_prompt_tokens_ = generation_tokens_ = preemptions_ = corrupted_ = 0;
-  return summary;
+void LogInterval::observe(const SchedulerStats& scheduler) {
+  if (scheduler.spec_decoding_stats.has_value())
+    spec_decoding.observe(*scheduler.spec_decoding_stats);
+  if (scheduler.cudagraph_stats.has_value())
+    cuda_graphs.observe(*scheduler.cudagraph_stats);
+  if (scheduler.perf_stats.has_value()) perf.observe(*scheduler.perf_stats);
+  const KvConnectorStats* transfer = scheduler.kv_connector_stats;
+  if (connector != nullptr && transfer != nullptr &&
+      transfer->connector() == connector_name_ && !transfer->empty()) {
+    connector->observe(*transfer);
+    connector_has_data = true;
+  }
 }
 
-std::string text_of(std::string_view prefix,
-                    const LogInterval::Summary& summary,
-                    const QueueState& queue, bool show_corrupted) {
-  fmt::memory_buffer text;
-  const auto out = std::back_inserter(text);
-  fmt::format_to(out,
-                 "{}Avg prompt throughput: {:.1f} tokens/s, Avg generation "
-                 "throughput: {:.1f} tokens/s, "
-                 "Running: {} reqs, Waiting: {} reqs",
-                 prefix, summary.prompt_throughput,
-                 summary.generation_throughput, queue.running,
-                 queue.waiting + queue.skipped);
-  if (queue.skipped > 0)
-    fmt::format_to(out, ", Deferred: {} reqs", queue.skipped);
-  if (summary.preemptions > 0)
-    fmt::format_to(out, ", Preemptions: {}", summary.preemptions);
-  fmt::format_to(
-      out, ", GPU KV cache usage: {:.1f}%, Prefix cache hit rate: {:.1f}%",
-      percent(queue.kv_cache_usage), percent(summary.prefix_hit_rate));
-  if (show_corrupted)
-    fmt::format_to(out, ", Corrupted: {} reqs", summary.corrupted);
-  if (summary.has_connector) {
-    fmt::format_to(out, ", External prefix cache hit rate: {:.1f}%",
-                   percent(summary.connector_hit_rate));
-  }
-  if (summary.has_mm)
-    fmt::format_to(out, ", MM cache hit rate: {:.1f}%",
-                   percent(summary.mm_hit_rate));
-  return fmt::to_string(text);
+void LogInterval::reset() {
+  computed_prompt_tokens = generation_tokens = preemptions = corrupted = 0;
+  spec_decoding.reset();
+  cuda_graphs.reset();
+  perf.reset();
+  connector_has_data = false;  // its log began anew when it was finished
 }
 
 }  // namespace vllm_metrics::inline v0

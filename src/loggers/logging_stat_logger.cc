@@ -8,18 +8,14 @@
 #include <vector>
 
 #include "src/loggers/engine_index_map.h"
-#include "src/loggers/log_interval.h"
 #include "src/loggers/options_check.h"
+#include "src/loggers/text_log.h"
 #include "src/loggers/unexpected_engines.h"
 #include "src/registry/mutex.h"
+#include "vllm_metrics/stats/saturating_add.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
-
-QueueState queue_of(const SchedulerStats& scheduler) {
-  return {scheduler.num_running_reqs, scheduler.num_waiting_reqs,
-          scheduler.num_skipped_waiting_reqs, scheduler.kv_cache_usage};
-}
 
 // The record of log_engine_initialized(), unless there are no blocks to tell
 // of.
@@ -38,17 +34,17 @@ void write_initialized(const StatLoggerOptions& options, LogLevel level,
 }  // namespace
 
 struct LoggingStatLogger::State {
-  State(const StatLoggerOptions& given, int index)
+  State(const StatLoggerOptions& given, int engine_index)
       : options(with_defaults(given)),
-        engine_index(index),
-        prefix(fmt::format("Engine {:03d}: ", index)),
-        interval(options.clock->monotonic()) {}
+        index(engine_index),
+        prefix(fmt::format("Engine {:03d}: ", engine_index)),
+        text(options, prefix, engine_index, TextLog::Mfu::kShown) {}
 
   const StatLoggerOptions options;
-  const int engine_index;
+  const int index;
   const std::string prefix;
   Mutex mutex;
-  LogInterval interval ABSL_GUARDED_BY(mutex);
+  TextLog text;  // observe() and begin_next() under the lock
   QueueState queue ABSL_GUARDED_BY(mutex);
 };
 
@@ -58,28 +54,27 @@ LoggingStatLogger::LoggingStatLogger(const StatLoggerOptions& options,
 LoggingStatLogger::~LoggingStatLogger() = default;
 
 void LoggingStatLogger::record(const StepRecord& step) {
-  const MutexLock lock(state_->mutex);
-  state_->interval.observe(step);
-  if (step.scheduler != nullptr) state_->queue = queue_of(*step.scheduler);
+  {
+    const MutexLock lock(state_->mutex);
+    state_->text.observe(step);
+    if (step.scheduler != nullptr)
+      state_->queue = QueueState::of(*step.scheduler);
+  }
+  write_iteration_details(state_->options, step);
 }
 
 void LoggingStatLogger::log() {
-  const StatLoggerOptions& options = state_->options;
-  LogInterval::Summary summary;
   QueueState queue;
   {
     const MutexLock lock(state_->mutex);
-    summary = state_->interval.finish(options.clock->monotonic());
+    state_->text.begin_next();
     queue = state_->queue;
   }
-  if (options.log_sink->minimum_level() > summary.level) return;
-  options.log_sink->write(
-      summary.level, options.clock->wall(), state_->engine_index,
-      text_of(state_->prefix, summary, queue, options.compute_nans_in_logits));
+  state_->text.write(queue);
 }
 
 void LoggingStatLogger::log_engine_initialized() {
-  write_initialized(state_->options, LogLevel::kDebug, state_->engine_index,
+  write_initialized(state_->options, LogLevel::kDebug, state_->index,
                     state_->prefix);
 }
 
@@ -90,15 +85,15 @@ struct AggregatedLoggingStatLogger::State {
                            options.engine_indexes.size())),
         places(options.engine_indexes),
         unexpected(options),
-        interval(options.clock->monotonic()),
+        text(options, prefix, LogSink::kNoEngine, TextLog::Mfu::kLeftOut),
         queues(options.engine_indexes.size()) {}
 
   QueueState all_queues() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     QueueState all;
     for (const QueueState& queue : queues) {
-      all.running += queue.running;
-      all.waiting += queue.waiting;
-      all.skipped += queue.skipped;
+      saturating_add_to(all.running, queue.running);
+      saturating_add_to(all.waiting, queue.waiting);
+      saturating_add_to(all.skipped, queue.skipped);
       all.kv_cache_usage += queue.kv_cache_usage;
     }
     all.kv_cache_usage /= static_cast<double>(queues.size());
@@ -110,7 +105,7 @@ struct AggregatedLoggingStatLogger::State {
   const EngineIndexMap places;
   UnexpectedEngines unexpected;
   Mutex mutex;
-  LogInterval interval ABSL_GUARDED_BY(mutex);
+  TextLog text;  // observe() and begin_next() under the lock
   std::vector<QueueState> queues
       ABSL_GUARDED_BY(mutex);  // one per declared engine
 };
@@ -123,25 +118,24 @@ AggregatedLoggingStatLogger::~AggregatedLoggingStatLogger() = default;
 void AggregatedLoggingStatLogger::record(const StepRecord& step) {
   const auto place = state_->places.find(step.engine_index);
   if (!place.has_value()) return state_->unexpected.report(step.engine_index);
-  const MutexLock lock(state_->mutex);
-  state_->interval.observe(step);
-  if (step.scheduler != nullptr)
-    state_->queues[*place] = queue_of(*step.scheduler);
+  {
+    const MutexLock lock(state_->mutex);
+    state_->text.observe(step);
+    if (step.scheduler != nullptr) {
+      state_->queues[*place] = QueueState::of(*step.scheduler);
+    }
+  }
+  write_iteration_details(state_->options, step);
 }
 
 void AggregatedLoggingStatLogger::log() {
-  const StatLoggerOptions& options = state_->options;
-  LogInterval::Summary summary;
   QueueState queue;
   {
     const MutexLock lock(state_->mutex);
-    summary = state_->interval.finish(options.clock->monotonic());
+    state_->text.begin_next();
     queue = state_->all_queues();
   }
-  if (options.log_sink->minimum_level() > summary.level) return;
-  options.log_sink->write(
-      summary.level, options.clock->wall(), LogSink::kNoEngine,
-      text_of(state_->prefix, summary, queue, options.compute_nans_in_logits));
+  state_->text.write(queue);
 }
 
 void AggregatedLoggingStatLogger::log_engine_initialized() {

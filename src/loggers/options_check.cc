@@ -16,6 +16,7 @@ namespace {
 
 constexpr WireVersion kOldestWire = {0, 27};
 constexpr WireVersion kNewestWire = {0, 30};
+constexpr std::int64_t kMostPositions = 1024;  // one series each
 
 template <class... Args>
 absl::Status invalid(fmt::format_string<Args...> text, Args&&... args) {
@@ -52,6 +53,25 @@ absl::Status check_engines(const StatLoggerOptions& options) {
   if (auto status = check_labels("vllm:cache_config_info", labels, "");
       !status.ok()) {
     return invalid("cache_config: {}", std::string(status.message()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_features(const StatLoggerOptions& options) {
+  if (options.num_speculative_tokens.value_or(0) < 0 ||
+      options.num_speculative_tokens.value_or(0) > kMostPositions) {
+    return invalid("num_speculative_tokens = {}; allowed: 0 to {}",
+                   *options.num_speculative_tokens, kMostPositions);
+  }
+  if (options.max_loras.value_or(1) < 1) {
+    return invalid("max_loras = {}; allowed: 1 or more", *options.max_loras);
+  }
+  if (options.lora_label_sets < 1) {
+    return invalid("lora_label_sets = {}; allowed: 1 or more",
+                   options.lora_label_sets);
+  }
+  if (options.debug_mfu_metrics && !options.enable_mfu_metrics) {
+    return invalid("debug_mfu_metrics = true needs enable_mfu_metrics = true");
   }
   return absl::OkStatus();
 }
@@ -142,7 +162,8 @@ StatLoggerOptions with_defaults(StatLoggerOptions options) {
 }
 
 absl::StatusOr<StatLoggerOptions> checked(StatLoggerOptions options) {
-  for (const auto check : {check_engines, check_loggers, check_page}) {
+  for (const auto check :
+       {check_engines, check_features, check_loggers, check_page}) {
     if (auto status = check(options); !status.ok()) return status;
   }
   return with_defaults(std::move(options));

@@ -12,10 +12,12 @@
 #include "src/loggers/bank_layout.h"
 #include "src/loggers/engine_banks.h"
 #include "src/loggers/engine_index_map.h"
+#include "src/loggers/lora_info.h"
 #include "src/loggers/options_check.h"
 #include "src/loggers/step_writer.h"
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/stats/saturating_add.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
@@ -40,14 +42,17 @@ class StepSection {
   StepSection& operator=(const StepSection&) = delete;
 
   void record(const SchedulerStats& scheduler);
+  void record(const SpecDecodingStats& spec, bool is_diffusion);
   void record(const MultiModalCacheStats& mm_cache);
   void record(const IterationStats& iteration);
   void record(const SleepState& state);
 
-  void write_own(const StepMetrics& metrics, const StepRecord& step) {
-    StepWriter::State state{section_, layout_.own()};
+  // What `write` writes through a StepWriter to some of the own metrics.
+  template <class Write>
+  void write_own(std::span<const BankLayout::Own> own, Write write) {
+    StepWriter::State state{section_, own};
     StepWriter writer(state);
-    metrics.write(step, writer);
+    write(writer);
     wrong_metric_ += state.wrong_metric;
   }
 
@@ -90,7 +95,8 @@ class StepSection {
 void StepSection::record(const SchedulerStats& scheduler) {
   set(MetricId::kNumRequestsRunning, scheduler.num_running_reqs);
   set(MetricId::kNumRequestsWaiting,
-      scheduler.num_waiting_reqs + scheduler.num_skipped_waiting_reqs);
+      saturating_add(scheduler.num_waiting_reqs,
+                     scheduler.num_skipped_waiting_reqs));
   set(MetricId::kNumRequestsWaitingByReason, scheduler.num_waiting_reqs, 0);
   set(MetricId::kNumRequestsWaitingByReason, scheduler.num_skipped_waiting_reqs,
       1);
@@ -122,6 +128,27 @@ void StepSection::record(const SchedulerStats& scheduler) {
   }
 }
 
+void StepSection::record(const SpecDecodingStats& spec, bool is_diffusion) {
+  if (is_diffusion) {
+    inc(MetricId::kDiffusionNumDenoisingSteps, spec.num_drafts);
+    inc(MetricId::kDiffusionNumCanvasPositions, spec.num_draft_tokens);
+    inc(MetricId::kDiffusionNumCommittedTokens, spec.num_accepted_tokens);
+    return;
+  }
+  if (!layout_.has(MetricId::kSpecDecodeNumDrafts)) return;
+  inc(MetricId::kSpecDecodeNumDrafts, spec.num_drafts);
+  inc(MetricId::kSpecDecodeNumDraftTokens, spec.num_draft_tokens);
+  inc(MetricId::kSpecDecodeNumAcceptedTokens, spec.num_accepted_tokens);
+  const auto& per_pos = spec.num_accepted_tokens_per_pos;
+  for (std::size_t i = 0; i < per_pos.size(); ++i) {
+    if (i < layout_.positions()) {
+      inc(MetricId::kSpecDecodeNumAcceptedTokensPerPos, per_pos[i], i);
+    } else if (per_pos[i] != 0) {
+      ++wrong_metric_;  // a position that was not configured
+    }
+  }
+}
+
 void StepSection::record(const MultiModalCacheStats& mm_cache) {
   inc(MetricId::kMmCacheQueries, mm_cache.queries);
   inc(MetricId::kMmCacheHits, mm_cache.hits);
@@ -139,7 +166,7 @@ void StepSection::record(const IterationStats& iteration) {
   inc(MetricId::kPromptTokensCached, prompt.cached_tokens);
   inc(MetricId::kGenerationTokens, iteration.num_generation_tokens);
   observe(MetricId::kIterationTokens,
-          prompt.computed + iteration.num_generation_tokens);
+          saturating_add(prompt.computed, iteration.num_generation_tokens));
   for (const auto tokens : iteration.max_num_generation_tokens_iter) {
     observe(MetricId::kRequestMaxNumGenerationTokens, tokens);
   }
@@ -163,9 +190,10 @@ void StepSection::record_finished(const FinishedRequestStats& finished) {
   observe(MetricId::kRequestTimePerOutputToken,
           finished.mean_time_per_output_token);
   observe(MetricId::kRequestPromptTokens, finished.num_prompt_tokens);
-  observe(MetricId::kRequestPrefillKvComputedTokens,
-          finished.num_prompt_tokens -
-              std::max<std::int64_t>(finished.num_cached_tokens, 0));
+  observe(
+      MetricId::kRequestPrefillKvComputedTokens,
+      saturating_sub(finished.num_prompt_tokens,
+                     std::max<std::int64_t>(finished.num_cached_tokens, 0)));
   observe(MetricId::kRequestGenerationTokens, finished.num_generation_tokens);
   if (finished.max_tokens_param.value_or(0) != 0) {
     observe(MetricId::kRequestParamsMaxTokens, *finished.max_tokens_param);
@@ -196,13 +224,58 @@ struct PrometheusStatLogger::State {
     return {layout, banks->bank(engine), options.clock->wall()};
   }
 
+  absl::Status add_lora_info();
+  void record(const SchedulerStats& scheduler, std::size_t engine,
+              StepSection& section);
+
   StatLoggerOptions options;
   BankLayout layout;
   EngineIndexMap places;
   std::shared_ptr<EngineBanks> banks;
   Registration registration;
+  std::vector<std::shared_ptr<LoraInfo>> lora_infos;  // one each, or none
+  std::vector<Registration> lora_registrations;
   std::vector<Handle<Gauge>> cache_config_info;
 };
+
+// The features that not every engine has.
+void PrometheusStatLogger::State::record(const SchedulerStats& scheduler,
+                                         std::size_t engine,
+                                         StepSection& section) {
+  section.record(scheduler);
+  if (scheduler.spec_decoding_stats.has_value()) {
+    section.record(*scheduler.spec_decoding_stats, options.is_diffusion);
+  }
+  const KvConnectorStats* transfer = scheduler.kv_connector_stats;
+  if (transfer != nullptr && options.kv_connector != nullptr &&
+      transfer->connector() == options.kv_connector->connector()) {
+    section.write_own(layout.connector(), [&](StepWriter& writer) {
+      options.kv_connector->record(*transfer, writer);
+    });
+  }
+  if (!lora_infos.empty()) {
+    lora_infos[engine]->record(scheduler, options.clock->wall());
+  }
+}
+
+absl::Status PrometheusStatLogger::State::add_lora_info() {
+  if (!options.max_loras.has_value()) return absl::OkStatus();
+  if (options.engine_indexes.size() > 1 &&
+      options.log_sink->minimum_level() <= LogLevel::kWarning) {
+    options.log_sink->write(
+        LogLevel::kWarning, options.clock->wall(), LogSink::kNoEngine,
+        "vllm:lora_requests_info prometheus metrics may be "
+        "incorrect/misleading with data parallel deployments.");
+  }
+  const Family family = family_of(spec_of(MetricId::kLoraRequestsInfo));
+  for (std::size_t i = 0; i < options.engine_indexes.size(); ++i) {
+    lora_infos.push_back(std::make_shared<LoraInfo>(options));
+    auto added = options.registry->add(family, lora_infos.back());
+    if (!added.ok()) return added.status();
+    lora_registrations.push_back(*std::move(added));
+  }
+  return absl::OkStatus();
+}
 
 absl::StatusOr<std::shared_ptr<PrometheusStatLogger::State>>
 PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
@@ -223,6 +296,7 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
       state->options.engine_indexes.size() * state->layout.cell_count());
   if (!registration.ok()) return registration.status();
   state->registration = *std::move(registration);
+  if (auto status = state->add_lora_info(); !status.ok()) return status;
   return state;
 }
 
@@ -242,11 +316,16 @@ void PrometheusStatLogger::record(const StepRecord& step) {
   const auto engine = state_->places.find(step.engine_index);
   if (!engine.has_value()) return;
   StepSection section = state_->section(*engine);
-  if (step.scheduler != nullptr) section.record(*step.scheduler);
+  if (step.scheduler != nullptr) {
+    state_->record(*step.scheduler, *engine, section);
+  }
   if (step.mm_cache != nullptr) section.record(*step.mm_cache);
   if (step.iteration != nullptr) section.record(*step.iteration);
-  if (state_->options.step_metrics.write != nullptr)
-    section.write_own(state_->options.step_metrics, step);
+  const auto& write = state_->options.step_metrics.write;
+  if (write != nullptr) {
+    section.write_own(state_->layout.own(),
+                      [&](StepWriter& writer) { write(step, writer); });
+  }
 }
 
 void PrometheusStatLogger::log_engine_initialized() {
@@ -257,10 +336,7 @@ void PrometheusStatLogger::log_engine_initialized() {
     for (const auto& [key, value] : state_->options.cache_config)
       labels.push_back({key, value});
     auto info =
-        state_->options.registry->add_gauge({.name = std::string(spec.name),
-                                             .help = std::string(spec.help),
-                                             .info = true},
-                                            std::move(labels));
+        state_->options.registry->add_gauge(family_of(spec), std::move(labels));
     if (!info.ok()) {
       state_->options.log_sink->write(
           LogLevel::kWarning, state_->options.clock->wall(), engine_index,

@@ -76,6 +76,7 @@ struct StatLoggerManager::State {
   absl::StatusOr<ContainedLogger> make(
       const AggregateStatLoggerFactory& factory);
   absl::Status add_self_metrics();
+  absl::Status add_sampled_transfers();
   std::shared_ptr<LoggerErrors> errors_of(std::string_view logger_name);
   absl::StatusOr<Handle<Counter>> self_counter(
       MetricId id, std::string_view extra_value = {});
@@ -94,6 +95,7 @@ struct StatLoggerManager::State {
   const EngineIndexMap places;
   UnexpectedEngines unexpected;
   std::optional<Handle<Counter>> undeclared;
+  Registration sampled_transfers;
   std::map<std::string, std::shared_ptr<LoggerErrors>, std::less<>>
       errors;  // by logger name
   std::vector<ContainedLogger> loggers;
@@ -126,6 +128,7 @@ absl::Status StatLoggerManager::State::add_self_metrics() {
   auto counter = self_counter(MetricId::kUndeclaredEngineRecords);
   if (!counter.ok()) return counter.status();
   undeclared = *std::move(counter);
+  if (auto status = add_sampled_transfers(); !status.ok()) return status;
   for (const auto& [name, of_logger] : errors) {
     auto counted = self_counter(MetricId::kLoggerErrors, name);
     if (!counted.ok()) return counted.status();
@@ -164,6 +167,29 @@ absl::StatusOr<ContainedLogger> StatLoggerManager::State::make(
   if (!adapter.ok()) return adapter.status();
   *sink = errors_of((*adapter)->name());
   return ContainedLogger{*std::move(adapter), *sink};
+}
+
+absl::Status StatLoggerManager::State::add_sampled_transfers() {
+  if (options.kv_connector == nullptr) return absl::OkStatus();
+  class Source final : public SnapshotSource {
+   public:
+    explicit Source(std::shared_ptr<const KvConnectorMetrics> connector)
+        : connector_(std::move(connector)) {}
+    void read(std::span<std::uint64_t> words) const noexcept override {
+      words[0] = connector_->sampled().value();
+    }
+
+   private:
+    std::shared_ptr<const KvConnectorMetrics> connector_;
+  };
+  Series series{.labels = {{"model_name", options.model_name}}};
+  std::vector<SchemaFamily> families{
+      {family_of(spec_of(MetricId::kSampledKvTransfers)), {series}}};
+  auto added = options.registry->add(
+      std::move(families), std::make_shared<Source>(options.kv_connector), 1);
+  if (!added.ok()) return added.status();
+  sampled_transfers = *std::move(added);
+  return absl::OkStatus();
 }
 
 std::shared_ptr<LoggerErrors> StatLoggerManager::State::errors_of(

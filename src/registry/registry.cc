@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "src/registry/mutex.h"
@@ -19,6 +20,8 @@ struct Member {
   std::vector<SchemaFamily> families;
   std::shared_ptr<const SnapshotSource> source;
   std::size_t word_count = 0;
+  std::shared_ptr<const ChangingSource> changing = {};      // or null
+  std::shared_ptr<const ChangingSource::State> state = {};  // the latest seen
 };
 
 // What a scrape needs, made when it is first asked for after a change.
@@ -70,13 +73,19 @@ double unix_seconds_now() {
 
 }  // namespace
 
+SnapshotSource::~SnapshotSource() = default;
+ChangingSource::~ChangingSource() = default;
+
 struct Registration::State {
+  void refresh_changing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<const Layout> current_layout()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
   Mutex mutex;
   // By id, which is the order of registration and so that of the page.
   std::map<std::uint64_t, Member> members ABSL_GUARDED_BY(mutex);
+  // Of them, those with a ChangingSource.
+  std::vector<Member*> changing ABSL_GUARDED_BY(mutex);
   PageIndex index ABSL_GUARDED_BY(mutex);
   std::shared_ptr<const Layout> layout ABSL_GUARDED_BY(mutex);
   std::uint64_t next_id ABSL_GUARDED_BY(mutex) = 1;
@@ -105,11 +114,24 @@ void Registration::reset() noexcept {
   std::shared_ptr<const Layout> old_layout;
   const MutexLock lock(state->mutex);
   gone = state->members.extract(id);
+  std::erase(state->changing, &gone.mapped());
   state->index.remove(gone.mapped().families);
   old_layout = std::exchange(state->layout, nullptr);
 }
 
+// The index holds a changing family without its series, so that they can come
+// and go without it.
+void Registration::State::refresh_changing() {
+  for (Member* member : changing) {
+    auto now = member->changing->current();
+    if (now == member->state) continue;
+    member->state = std::move(now);
+    layout = nullptr;
+  }
+}
+
 std::shared_ptr<const Layout> Registration::State::current_layout() {
+  refresh_changing();
   if (layout != nullptr) return layout;
   auto made = std::make_shared<Layout>();
   auto schema = std::make_shared<Schema>();
@@ -117,13 +139,16 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
   std::unordered_map<std::string, std::size_t> info_offsets;
   for (const auto& [id, member] : members) {
     const std::size_t base = schema->word_count;
-    made->parts.push_back({member.source, base, member.word_count});
-    schema->word_count += member.word_count;
+    const bool changes = member.state != nullptr;
+    made->parts.push_back(
+        {changes ? member.state->source : member.source, base,
+         changes ? member.state->word_count : member.word_count});
+    schema->word_count += made->parts.back().word_count;
     for (const SchemaFamily& added : member.families) {
       const auto [place, is_new] =
           places.try_emplace(added.family.name, schema->families.size());
       if (is_new) schema->families.push_back({added.family, {}});
-      for (Series series : added.series) {
+      for (Series series : changes ? member.state->series : added.series) {
         series.offset += static_cast<std::uint32_t>(base);
         if (added.family.info) {
           const auto [twin, is_first] = info_offsets.try_emplace(
@@ -176,6 +201,30 @@ absl::StatusOr<Registration> Registry::add(
   return Registration(state_, id);
 }
 
+absl::StatusOr<Registration> Registry::add(
+    Family family, std::shared_ptr<const ChangingSource> source) {
+  if (source == nullptr) {
+    return absl::InvalidArgumentError(
+        "source is null; allowed: what tells the series of the family");
+  }
+  if (auto status = check_family(family); !status.ok()) return status;
+  if (!family.info) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("family ", family.name,
+                     " has changing series; allowed: an info family"));
+  }
+  std::vector<SchemaFamily> families{{normalized(std::move(family)), {}}};
+  const MutexLock lock(state_->mutex);
+  if (auto status = state_->index.add(families); !status.ok()) return status;
+  const auto id = state_->next_id++;
+  Member& member = state_->members[id];
+  member.families = std::move(families);
+  member.changing = std::move(source);
+  state_->changing.push_back(&member);
+  state_->layout = nullptr;
+  return Registration(state_, id);
+}
+
 void Registry::snapshot(Snapshot& out) const {
   std::shared_ptr<const Layout> layout;
   {
@@ -184,6 +233,7 @@ void Registry::snapshot(Snapshot& out) const {
   }
   out.words.resize(layout->schema->word_count);
   for (const Layout::Part& part : layout->parts) {
+    if (part.source == nullptr) continue;
     part.source->read(
         std::span(out.words).subspan(part.first_word, part.word_count));
   }

@@ -1,5 +1,7 @@
 #include "vllm_metrics/stats/hit_rate_window.h"
 
+#include "vllm_metrics/stats/saturating_add.h"
+
 namespace vllm_metrics::inline v0 {
 
 void HitRateWindow::observe(const CacheStats& stats) {
@@ -17,16 +19,16 @@ void HitRateWindow::push(const Step& step) {
   if (ring_.empty()) ring_.resize(static_cast<std::size_t>(max_requests_) + 1);
   ring_[(head_ + size_) % ring_.size()] = step;
   ++size_;
-  requests_ += step.requests;
-  queries_ += step.queries;
-  hits_ += step.hits;
+  saturating_add_to(requests_, step.requests);
+  saturating_add_to(queries_, step.queries);
+  saturating_add_to(hits_, step.hits);
 }
 
 void HitRateWindow::pop() {
   const Step& oldest = ring_[head_];
-  requests_ -= oldest.requests;
-  queries_ -= oldest.queries;
-  hits_ -= oldest.hits;
+  saturating_add_to(requests_, -oldest.requests);
+  saturating_add_to(queries_, -oldest.queries);
+  saturating_add_to(hits_, -oldest.hits);
   head_ = (head_ + 1) % ring_.size();
   --size_;
 }

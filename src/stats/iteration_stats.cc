@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "vllm_metrics/stats/saturating_add.h"
+
 namespace vllm_metrics::inline v0 {
 namespace {
 
@@ -34,8 +36,15 @@ FinishedRequestStats finished(FinishReason reason, double now,
   return stats;
 }
 
+void move_lora(RequestStateStats& request, LoraRequestStates::Phase to) {
+  if (request.lora == nullptr) return;
+  request.lora->move(request.lora_name, request.lora_phase, to);
+  request.lora_phase = to;
+}
+
 void record_end(IterationStats& step, FinishedRequestStats stats,
-                const RequestStateStats& request) {
+                RequestStateStats& request) {
+  move_lora(request, LoraRequestStates::Phase::kNone);
   if (request.is_corrupted) ++step.num_corrupted_reqs;
   if (request.parent == nullptr) {
     step.max_num_generation_tokens_iter.push_back(stats.num_generation_tokens);
@@ -66,22 +75,25 @@ void IterationStats::reset(double now) noexcept {
 void IterationStats::update_from_output(const EngineCoreOutput& output,
                                         double engine_core_timestamp,
                                         RequestStateStats& request) {
-  num_generation_tokens += output.num_new_tokens;
-  request.num_generation_tokens += output.num_new_tokens;
+  saturating_add_to(num_generation_tokens, output.num_new_tokens);
+  saturating_add_to(request.num_generation_tokens, output.num_new_tokens);
   request.is_corrupted |= output.num_nans_in_logits > 0;
 
   for (const EngineCoreEvent& event : output.events) {
     switch (event.type) {
       case EngineCoreEvent::Type::kQueued:
         request.queued_ts = event.timestamp;
+        move_lora(request, LoraRequestStates::Phase::kWaiting);
         break;
       case EngineCoreEvent::Type::kScheduled:
         if (!request.scheduled_ts.has_value())
           request.scheduled_ts = event.timestamp;
+        move_lora(request, LoraRequestStates::Phase::kRunning);
         break;
       case EngineCoreEvent::Type::kPreempted:
         ++num_preempted_reqs;
         ++request.num_preemptions;
+        move_lora(request, LoraRequestStates::Phase::kWaiting);
         break;
     }
   }
@@ -102,8 +114,8 @@ void IterationStats::update_from_output(const EngineCoreOutput& output,
   request.last_token_ts = engine_core_timestamp;
 }
 
-void IterationStats::update_from_finished_request(
-    FinishReason reason, const RequestStateStats& request) {
+void IterationStats::update_from_finished_request(FinishReason reason,
+                                                  RequestStateStats& request) {
   record_end(*this, finished(reason, iteration_timestamp, request), request);
 }
 
@@ -116,7 +128,8 @@ void IterationStats::update_from_ended_request(FinishReason reason,
   record_end(*this, stats, request);
 }
 
-void drop_request(RequestStateStats& request) noexcept {
+void drop_request(RequestStateStats& request) {
+  move_lora(request, LoraRequestStates::Phase::kNone);
   if (const auto parent = std::exchange(request.parent, nullptr))
     parent->child_ended(0);
 }

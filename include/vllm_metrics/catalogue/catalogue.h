@@ -12,7 +12,7 @@
 namespace vllm_metrics::inline v0 {
 
 inline constexpr std::size_t kMetricCount =
-    static_cast<std::size_t>(MetricId::kUndeclaredEngineRecords) + 1;
+    static_cast<std::size_t>(MetricId::kSampledKvTransfers) + 1;
 
 // Every family this library knows, each once, in the order of the page and of
 // MetricId. The registration, the docs and the tests all read this list.
@@ -22,6 +22,9 @@ VLLM_METRICS_EXPORT const MetricSpec& spec_of(MetricId id) noexcept;
 
 // The entry with this wire name; null when there is none.
 VLLM_METRICS_EXPORT const MetricSpec* find_spec(std::string_view name) noexcept;
+
+// What the registry wants to know of an entry.
+VLLM_METRICS_EXPORT Family family_of(const MetricSpec& spec);
 
 // 1, 2, 5, 10, 20, 50, ... up to and including `max`; empty when `max` < 1.
 // Definition: vLLM build_1_2_5_buckets.

@@ -57,10 +57,26 @@ enum class MetricId : std::uint8_t {
   kKvBlockLifetime,
   kKvBlockIdleBeforeEvict,
   kKvBlockReuseGap,
+  kSpecDecodeNumDrafts,
+  kSpecDecodeNumDraftTokens,
+  kSpecDecodeNumAcceptedTokens,
+  kSpecDecodeNumAcceptedTokensPerPos,
+  kDiffusionNumDenoisingSteps,
+  kDiffusionNumCanvasPositions,
+  kDiffusionNumCommittedTokens,
+  kNixlXferTime,
+  kNixlPostTime,
+  kNixlBytesTransferred,
+  kNixlNumDescriptors,
+  kNixlNumFailedTransfers,
+  kNixlNumFailedNotifications,
+  kNixlNumKvExpiredReqs,
+  kLoraRequestsInfo,
   kCacheConfigInfo,
   kRejectedSamples,
   kLoggerErrors,
   kUndeclaredEngineRecords,
+  kSampledKvTransfers,
 };
 
 // When a family is on the page.
@@ -68,6 +84,10 @@ enum class Condition : std::uint8_t {
   kAlways,
   kNanCheck,           // the engine looks for NaN logits
   kKvCacheMetrics,     // the block pool samples the residency of its blocks
+  kSpeculative,        // speculative decoding, and the model is not diffusion
+  kDiffusion,          // a diffusion model
+  kKvConnector,        // the KV connector of that name is in use
+  kLora,               // LoRA adapters can be loaded
   kEngineInitialized,  // log_engine_initialized() was called
   kSelfMetrics,        // the library's own, unless switched off
 };
@@ -75,7 +95,7 @@ enum class Condition : std::uint8_t {
 // Whose series a family has.
 enum class Scope : std::uint8_t {
   kEngine,   // labels model_name and engine, and the extra one if any
-  kInfo,     // label engine and the engine's own key/value pairs
+  kInfo,     // labels of its own, known at run time only
   kManager,  // label model_name, and the extra one if any
 };
 
@@ -88,14 +108,16 @@ struct ExtraLabel {
 
 // One family of the catalogue.
 struct MetricSpec {
-  MetricId id;
+  MetricId id = {};
   // On the wire; a counter's samples get `_total` behind it.
-  std::string_view name;
-  MetricKind kind;
+  std::string_view name = {};
+  MetricKind kind = MetricKind::kGauge;
   CounterNumber number = CounterNumber::kInteger;
-  std::string_view unit;  // "seconds", "tokens", "requests", ... of one sample
-  std::string_view help;  // own words: exactly what is counted, and when
+  std::string_view unit =
+      {};  // "seconds", "tokens", "requests", ... of one sample
+  std::string_view help = {};  // own words: exactly what is counted, and when
   Condition condition = Condition::kAlways;
+  std::string_view connector = {};  // with kKvConnector: of this connector
   Scope scope = Scope::kEngine;
   ExtraLabel extra_label = {};
   // Histograms; empty: 1, 2, 5, 10, ... up to max_model_len.

@@ -12,6 +12,7 @@
 #include "absl/status/statusor.h"
 #include "vllm_metrics/catalogue/metric_spec.h"
 #include "vllm_metrics/loggers/clock.h"
+#include "vllm_metrics/loggers/kv_connector.h"
 #include "vllm_metrics/loggers/log_sink.h"
 #include "vllm_metrics/loggers/stat_logger.h"
 #include "vllm_metrics/loggers/step_metrics.h"
@@ -33,6 +34,12 @@ using AggregateStatLoggerFactory =
 
 using StatLoggerFactory =
     std::variant<PerEngineStatLoggerFactory, AggregateStatLoggerFactory>;
+
+// How the engine captured its CUDA graphs, for the log.
+struct CudaGraphConfig {
+  std::string mode = {};                         // e.g. "FULL_AND_PIECEWISE"
+  std::vector<std::int64_t> capture_sizes = {};  // tokens, in capture order
+};
 
 // Other buckets for one histogram family of the catalogue.
 struct BucketOverride {
@@ -71,6 +78,19 @@ struct StatLoggerOptions {
   // Needs log_stats.
   bool kv_cache_metrics = false;
 
+  // Most tokens of a speculative draft, 0 or more. None: no speculation.
+  std::optional<std::int64_t> num_speculative_tokens = {};
+
+  // A diffusion model: its steps come in SchedulerStats::spec_decoding_stats
+  // too, and are shown under its own names.
+  bool is_diffusion = false;
+
+  // LoRA adapters that can be loaded at once, 1 or more. None: no LoRA.
+  std::optional<std::int64_t> max_loras = {};
+
+  // Of a KV connector (SchedulerStats::kv_connector_stats). Null: none.
+  std::shared_ptr<const KvConnectorMetrics> kv_connector = {};
+
   // Count requests with NaN logits, on the page and in the text record.
   bool compute_nans_in_logits = false;
 
@@ -85,6 +105,17 @@ struct StatLoggerOptions {
   // Front ends that share the engines. Above 1 each of them sees only a part,
   // and no text record is written.
   int client_count = 1;
+
+  // Write a record of the estimated work (SchedulerStats::perf_stats) with the
+  // text record of each engine; not in the aggregated one.
+  bool enable_mfu_metrics = false;
+
+  // With it, where the work goes, as a DEBUG record (PerfStats::breakdown).
+  bool debug_mfu_metrics = false;
+
+  // The engine's CUDA graph configuration: with it, a table of how steps were
+  // padded and run (SchedulerStats::cudagraph_stats) follows the text record.
+  std::optional<CudaGraphConfig> cudagraph = {};
 
   // Custom loggers, called before the default ones, in this order.
   std::vector<StatLoggerFactory> factories = {};
@@ -103,6 +134,14 @@ struct StatLoggerOptions {
   // The same for all families of seconds that `buckets` does not name. None:
   // vLLM's bounds.
   std::vector<double> latency_buckets = {};
+
+  // How many label sets of vllm:lora_requests_info an engine shows, the newest
+  // first; 1 or more. vLLM shows all there ever were.
+  int lora_label_sets = 1;
+
+  // List an adapter as running or waiting only if a request of it is. False:
+  // both lists have every adapter with a live request, as in vLLM.
+  bool lora_strict = false;
 
   // Show the library's own families, `vllm_metrics_*`.
   bool self_metrics = true;

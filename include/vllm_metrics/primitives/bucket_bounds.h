@@ -22,12 +22,11 @@ namespace vllm_metrics::inline v0 {
 // above the last finite bound (`+Inf`) is implied, so `bucket_count()` is
 // `size() + 1`.
 //
-// The search is a table on the top bits of the double, then at most two
-// compares: the bits of a positive double are ordered as its value is, so a
-// cell of the table spans half or a quarter of a power of two, and the
-// constructor takes as many mantissa bits as leave at most two bounds a cell.
-// Bounds that do not suit it (not positive, more than 254, or very dense) are
-// searched by halves.
+// The search is a table on the top bits of the double, then one compare: the
+// bits of a positive double are ordered as its value is, so a cell of the table
+// spans a fraction of a power of two, and the constructor takes as many
+// mantissa bits as leave at most one bound a cell. Bounds that do not suit it
+// (not positive, more than 254, or very dense) are searched by halves.
 //
 // Thread-safety: immutable after construction. Copying allocates.
 // Definition: Prometheus "Histogram" (`le`).
@@ -51,14 +50,14 @@ class BucketBounds {
     return table_.empty() ? search(v) : look_up(v);
   }
 
-  // The same, where the caller has seen that has_table() is true.
+  // The same, where the caller has seen that has_table() is true. Clamped as
+  // doubles and compared as integers, which is what costs least.
   std::size_t look_up(double v) const noexcept {
-    const auto top = std::bit_cast<std::int64_t>(v) >> shift_;
-    std::size_t i = table_[static_cast<std::size_t>(
-        std::clamp(top, first_, last_) - first_)];
-    i += padded_[i] < v ? 1U : 0U;
-    i += padded_[i] < v ? 1U : 0U;
-    return i;
+    const double within = std::min(highest_, std::max(lowest_, v));
+    const auto bits = std::bit_cast<std::int64_t>(within);
+    const std::size_t i =
+        table_[static_cast<std::size_t>((bits >> shift_) - first_cell_)];
+    return i + (std::bit_cast<std::int64_t>(padded_[i]) < bits ? 1U : 0U);
   }
   bool has_table() const noexcept { return !table_.empty(); }
 
@@ -70,7 +69,7 @@ class BucketBounds {
  private:
   explicit BucketBounds(std::span<const double> bounds)
       : size_(bounds.size()), padded_(bounds.begin(), bounds.end()) {
-    padded_.resize(size_ + 2, std::numeric_limits<double>::infinity());
+    padded_.push_back(std::numeric_limits<double>::infinity());
     if (bounds.front() > 0.0 && size_ <= kMaxTableBounds) {
       for (shift_ = kOneMantissaBit;
            shift_ > kOneMantissaBit - kMaxExtraBits && !build_table();)
@@ -86,22 +85,25 @@ class BucketBounds {
            "] = " + std::string(digits, end);
   }
 
-  std::int64_t top_bits(double v) const noexcept {
+  std::int64_t cell_of(double v) const noexcept {
     return std::bit_cast<std::int64_t>(v) >> shift_;
   }
 
-  // One entry for each cell from just below the first bound to just above the
-  // last: how many bounds lie below the cell. False when a cell holds over two.
+  // One entry for each cell from the first bound's to the one just above the
+  // last bound: how many bounds lie below the cell. False when a cell holds
+  // more than one.
   bool build_table() {
-    first_ = top_bits(padded_.front()) - 1;
-    last_ = top_bits(padded_[size_ - 1]) + 1;
+    lowest_ = padded_.front();
+    highest_ = std::nextafter(padded_[size_ - 1], padded_[size_]);
+    first_cell_ = cell_of(lowest_);
+    const auto last = cell_of(highest_);
     table_.clear();
+    if (last - first_cell_ >= kMaxTableCells) return false;
     std::size_t below = 0;
-    for (auto cell = first_; cell <= last_; ++cell) {
+    for (auto cell = first_cell_; cell <= last; ++cell) {
       table_.push_back(static_cast<std::uint8_t>(below));
-      const auto start = below;
-      while (below < size_ && top_bits(padded_[below]) == cell) ++below;
-      if (below - start > 2 || table_.size() > kMaxTableCells) {
+      if (below < size_ && cell_of(padded_[below]) == cell) ++below;
+      if (below < size_ && cell_of(padded_[below]) == cell) {
         table_.clear();
         return false;
       }
@@ -119,13 +121,14 @@ class BucketBounds {
       51;  // sign, exponent and one mantissa bit remain
   static constexpr int kMaxExtraBits = 8;
   static constexpr std::size_t kMaxTableBounds = 254;
-  static constexpr std::size_t kMaxTableCells = 2048;
+  static constexpr std::int64_t kMaxTableCells = 4096;
 
   std::size_t size_;
-  std::vector<double> padded_;  // two +infinity behind the last, for look_up
+  std::vector<double> padded_;  // +infinity behind the last, for look_up
   std::vector<std::uint8_t> table_;
-  std::int64_t first_ = 0;
-  std::int64_t last_ = 0;
+  double lowest_ = 0.0;  // what look_up clamps to
+  double highest_ = 0.0;
+  std::int64_t first_cell_ = 0;
   int shift_ = kOneMantissaBit;
 };
 

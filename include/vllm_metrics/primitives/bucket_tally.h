@@ -54,6 +54,49 @@ Tally tally_checked(const BucketBounds& bounds, std::span<const double> values,
   return tally;
 }
 
+// `sum` plus `v` (plain), `n` times over, rounded each time as in a loop.
+//
+// Between two powers of two doubles are evenly spaced, and every addition moves
+// the sum by the same whole number of spacings, from the second on: a tie is
+// rounded to an even sum, and from an even sum the next tie goes the same way.
+// So after one addition the others of that range are one multiplication, which
+// is exact, as is the sum it leads to. Two steps below the power of two it
+// ends.
+inline double add_repeatedly(double sum, double v, std::size_t n) noexcept {
+  constexpr int kMantissaBits = 52;
+  constexpr std::int64_t kLastExponent = 2046;
+  while (n > 0) {
+    sum += v;
+    --n;
+    const auto exponent = std::bit_cast<std::int64_t>(sum) >> kMantissaBits;
+    if (n < 8 || exponent < 0 || exponent >= kLastExponent) continue;
+    const double step = (sum + v) - sum;
+    if (step == 0.0) return sum;
+    const auto power = std::bit_cast<double>((exponent + 1) << kMantissaBits);
+    const double steps =
+        std::min(static_cast<double>(n), (power - sum) / step - 2.0);
+    if (steps < 1.0) continue;
+    const auto whole = static_cast<std::size_t>(steps);
+    sum += static_cast<double>(whole) * step;
+    n -= whole;
+  }
+  return sum;
+}
+
+// How many of `values` have the bits of the first one, before one that differs.
+inline std::size_t run_length(std::span<const double> values) noexcept {
+  const auto first = std::bit_cast<std::uint64_t>(values[0]);
+  const auto differs = [&](std::size_t i) {
+    return std::bit_cast<std::uint64_t>(values[i]) ^ first;
+  };
+  std::size_t n = 1;
+  while (n + 4 <= values.size() &&
+         (differs(n) | differs(n + 1) | differs(n + 2) | differs(n + 3)) == 0)
+    n += 4;
+  while (n < values.size() && differs(n) == 0) ++n;
+  return n;
+}
+
 constexpr std::size_t kLocalBuckets = 32;
 
 }  // namespace internal
@@ -85,11 +128,10 @@ Tally tally(const BucketBounds& bounds, std::span<const double> values,
       const double v = values[i];
       if (!internal::is_plain(v))
         return internal::tally_checked<kNegatives>(bounds, values, sum, add);
-      const std::size_t start = i;
-      do result.sum += v;
-      while (++i < n && values[i] == v);
-      counts[start & 3][bounds.look_up(v)] +=
-          static_cast<std::uint32_t>(i - start);
+      const std::size_t run = internal::run_length(values.subspan(i));
+      result.sum = internal::add_repeatedly(result.sum, v, run);
+      counts[i & 3][bounds.look_up(v)] += static_cast<std::uint32_t>(run);
+      i += run;
     }
   } else {
     std::uint64_t largest = 0;

@@ -21,13 +21,31 @@
 namespace vllm_metrics::inline v0 {
 
 // Where the words of some series come from: a bank, a counter, the process.
-class SnapshotSource {
+class VLLM_METRICS_EXPORT SnapshotSource {
  public:
-  virtual ~SnapshotSource() = default;
+  virtual ~SnapshotSource();
 
   // Writes the current words, as many as were registered. From any thread,
   // several at once, also after the Registration has ended.
   virtual void read(std::span<std::uint64_t> words) const noexcept = 0;
+};
+
+// Where series come from whose label sets change while they are on the page,
+// e.g. the names of the adapters that are loaded now.
+class VLLM_METRICS_EXPORT ChangingSource {
+ public:
+  // The series of one moment. Immutable; `source` fills their words.
+  struct State {
+    std::vector<Series> series = {};
+    std::shared_ptr<const SnapshotSource> source = {};
+    std::size_t word_count = 0;
+  };
+
+  virtual ~ChangingSource();
+
+  // The present state: the same pointer as before unless the series changed.
+  // From any thread, one at a time for each registry it is in.
+  virtual std::shared_ptr<const State> current() const = 0;
 };
 
 // Series on a page, for as long as it lives: destroying it takes them off.
@@ -98,6 +116,11 @@ class VLLM_METRICS_EXPORT Registry {
   [[nodiscard]] absl::StatusOr<Registration> add(
       std::vector<SchemaFamily> families,
       std::shared_ptr<const SnapshotSource> source, std::size_t word_count);
+
+  // One family whose series change. `family` must be an info family; label
+  // names and values of its series are the source's to get right.
+  [[nodiscard]] absl::StatusOr<Registration> add(
+      Family family, std::shared_ptr<const ChangingSource> source);
 
   // Reads every series into `out`, reusing its storage: no allocation while
   // the set of series stays the same.

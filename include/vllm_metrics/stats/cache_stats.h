@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "vllm_metrics/stats/saturating_add.h"
+
 namespace vllm_metrics::inline v0 {
 
 // Lookups in a cache during one step. Counts are deltas of the step.
@@ -27,9 +29,9 @@ struct PrefixCacheStats : CacheStats {
   // One request's lookup: `num_tokens` asked for, `num_hits` found.
   void record(std::int64_t num_tokens, std::int64_t num_hits,
               bool preempted) noexcept {
-    (preempted ? preempted_requests : requests) += 1;
-    (preempted ? preempted_queries : queries) += num_tokens;
-    (preempted ? preempted_hits : hits) += num_hits;
+    ++(preempted ? preempted_requests : requests);
+    saturating_add_to(preempted ? preempted_queries : queries, num_tokens);
+    saturating_add_to(preempted ? preempted_hits : hits, num_hits);
   }
 };
 

@@ -69,7 +69,7 @@ struct VLLM_METRICS_EXPORT IterationStats {
 
   // The request ended with the output just given.
   void update_from_finished_request(FinishReason reason,
-                                    const RequestStateStats& request);
+                                    RequestStateStats& request);
 
   // The request ended between two outputs (client gone, error, shutdown) at
   // `engine_core_timestamp`. One that was still waiting has queued until then.
@@ -81,6 +81,6 @@ struct VLLM_METRICS_EXPORT IterationStats {
 
 // Forgets a request that ended outside a step: no metric sees its end. Its
 // siblings of the same parent can still complete.
-VLLM_METRICS_EXPORT void drop_request(RequestStateStats& request) noexcept;
+VLLM_METRICS_EXPORT void drop_request(RequestStateStats& request);
 
 }  // namespace vllm_metrics::inline v0

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "vllm_metrics/stats/saturating_add.h"
+
 namespace vllm_metrics::inline v0 {
 
 // Where the prompt tokens of one request came from. Unit: tokens.
@@ -14,10 +16,10 @@ struct PrefillStats {
   std::int64_t num_external_cached_tokens = 0;  // brought by a KV connector
 
   std::int64_t num_cached_tokens() const noexcept {
-    return num_local_cached_tokens + num_external_cached_tokens;
+    return saturating_add(num_local_cached_tokens, num_external_cached_tokens);
   }
   std::int64_t num_computed_tokens() const noexcept {
-    return num_prompt_tokens - num_cached_tokens();
+    return saturating_sub(num_prompt_tokens, num_cached_tokens());
   }
 };
 
@@ -32,11 +34,11 @@ struct PromptTokenStats {
   std::int64_t total = 0;
 
   void update(const PrefillStats& prefill) noexcept {
-    computed += prefill.num_computed_tokens();
-    local_cache_hit += prefill.num_local_cached_tokens;
-    external_kv_transfer += prefill.num_external_cached_tokens;
-    cached_tokens += prefill.num_cached_tokens();
-    total += prefill.num_prompt_tokens;
+    saturating_add_to(computed, prefill.num_computed_tokens());
+    saturating_add_to(local_cache_hit, prefill.num_local_cached_tokens);
+    saturating_add_to(external_kv_transfer, prefill.num_external_cached_tokens);
+    saturating_add_to(cached_tokens, prefill.num_cached_tokens());
+    saturating_add_to(total, prefill.num_prompt_tokens);
   }
 };
 

@@ -3,6 +3,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
+
+#include "vllm_metrics/stats/lora_stats.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -49,8 +52,12 @@ struct RequestStateStats {
   // The request's max_tokens, if it gave one.
   std::optional<std::int64_t> max_tokens_param = {};
   std::shared_ptr<ParentRequest> parent = {};  // null for n = 1
+  std::string lora_name = {};                  // its LoRA adapter; empty: none
+  // Of the engine it runs on; null: adapters are not followed.
+  LoraRequestStates* lora = nullptr;
 
   // Kept by IterationStats.
+  LoraRequestStates::Phase lora_phase = LoraRequestStates::Phase::kNone;
   bool is_prefilling = true;  // no output yet
   bool is_corrupted = false;  // an output had NaN logits
   std::int64_t num_generation_tokens = 0;

@@ -5,8 +5,13 @@
 #include <vector>
 
 #include "vllm_metrics/stats/cache_stats.h"
+#include "vllm_metrics/stats/cuda_graph_stats.h"
+#include "vllm_metrics/stats/iteration_details.h"
 #include "vllm_metrics/stats/kv_cache_stats.h"
+#include "vllm_metrics/stats/kv_connector_stats.h"
+#include "vllm_metrics/stats/lora_stats.h"
 #include "vllm_metrics/stats/perf_stats.h"
+#include "vllm_metrics/stats/spec_decoding_stats.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -31,8 +36,18 @@ struct SchedulerStats {
   std::optional<PrefixCacheStats> connector_prefix_cache_stats = {};
   // Blocks evicted in this step, when sampled.
   std::vector<KvCacheEvictionEvent> kv_cache_eviction_events = {};
+  std::optional<SpecDecodingStats> spec_decoding_stats = {};
+  // What the KV connector did; the engine's, until record() returns.
+  const KvConnectorStats* kv_connector_stats = nullptr;
+  // Filled by LoraRequestStates::update().
+  std::vector<LoraAdapterCount> waiting_lora_adapters = {};
+  std::vector<LoraAdapterCount> running_lora_adapters = {};
+  // How the step was padded and run, with CUDA graphs.
+  std::optional<CudaGraphStat> cudagraph_stats = {};
   // When the engine estimates its work.
   std::optional<PerfStats> perf_stats = {};
+  // For the text record of each step, when that is wanted.
+  std::optional<IterationDetails> iteration_details = {};
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -1,0 +1,171 @@
+#pragma once
+
+#include <string_view>
+
+#include "vllm_metrics/catalogue/metric_spec.h"
+#include "vllm_metrics/stats/finish_reason.h"
+
+namespace vllm_metrics::inline v0 {
+
+// What an engine holds and does: gauges of its state, counters of its work.
+// A part of the catalogue.
+
+inline constexpr double kStepTokens[] = {1.0,    8.0,    16.0,   32.0,   64.0,
+                                         128.0,  256.0,  512.0,  1024.0, 2048.0,
+                                         4096.0, 8192.0, 16384.0};
+
+inline constexpr std::string_view kWaitingReasons[] = {"capacity", "deferred"};
+inline constexpr std::string_view kSleepStates[] = {
+    "awake", "weights_offloaded", "discard_all"};
+inline constexpr std::string_view kPromptSources[] = {
+    "local_compute", "local_cache_hit", "external_kv_transfer"};
+
+inline constexpr MetricSpec kEngineMetrics[] = {
+    // --- What the scheduler holds ------------------------------------------
+    {.id = MetricId::kNumRequestsRunning,
+     .name = "vllm:num_requests_running",
+     .kind = MetricKind::kGauge,
+     .unit = "requests",
+     .help = "Requests in the batch after the latest step."},
+    {.id = MetricId::kNumRequestsWaiting,
+     .name = "vllm:num_requests_waiting",
+     .kind = MetricKind::kGauge,
+     .unit = "requests",
+     .help = "Requests in the queue after the latest step, whatever they wait "
+             "for."},
+    {.id = MetricId::kNumRequestsWaitingByReason,
+     .name = "vllm:num_requests_waiting_by_reason",
+     .kind = MetricKind::kGauge,
+     .unit = "requests",
+     .help = "Requests in the queue by cause: capacity (no batch slot, token "
+             "budget or KV blocks), deferred (passed "
+             "over for now).",
+     .extra_label = {"reason", kWaitingReasons}},
+    {.id = MetricId::kEngineSleepState,
+     .name = "vllm:engine_sleep_state",
+     .kind = MetricKind::kGauge,
+     .unit = "0 or 1",
+     .help = "1 for the state the engine is in: awake, weights_offloaded "
+             "(sleep level 1) or discard_all (level 2).",
+     .extra_label = {"sleep_state", kSleepStates}},
+    {.id = MetricId::kKvCacheUsagePerc,
+     .name = "vllm:kv_cache_usage_perc",
+     .kind = MetricKind::kGauge,
+     .unit = "ratio",
+     .help = "Share of the KV cache blocks in use after the latest step, from "
+             "0 to 1.",
+     .note = "a fraction although the name says perc"},
+    {.id = MetricId::kCorruptedRequests,
+     .name = "vllm:corrupted_requests",
+     .kind = MetricKind::kCounter,
+     .unit = "requests",
+     .help = "Requests that ended after one of their outputs had NaN logits.",
+     .condition = Condition::kNanCheck},
+
+    // --- Caches ------------------------------------------------------------
+    {.id = MetricId::kPrefixCacheQueries,
+     .name = "vllm:prefix_cache_queries",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens looked up in the engine's prefix cache, repeats "
+             "after a preemption left out."},
+    {.id = MetricId::kPrefixCacheHits,
+     .name = "vllm:prefix_cache_hits",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens found in the engine's prefix cache, repeats after "
+             "a preemption left out."},
+    {.id = MetricId::kExternalPrefixCacheQueries,
+     .name = "vllm:external_prefix_cache_queries",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens looked up outside the engine through its KV "
+             "connector."},
+    {.id = MetricId::kExternalPrefixCacheHits,
+     .name = "vllm:external_prefix_cache_hits",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens that the KV connector found outside the engine."},
+    {.id = MetricId::kMmCacheQueries,
+     .name = "vllm:mm_cache_queries",
+     .kind = MetricKind::kCounter,
+     .unit = "items",
+     .help = "Multi-modal inputs (images, audio, ...) looked up in the input "
+             "cache."},
+    {.id = MetricId::kMmCacheHits,
+     .name = "vllm:mm_cache_hits",
+     .kind = MetricKind::kCounter,
+     .unit = "items",
+     .help = "Multi-modal inputs found in the input cache."},
+
+    // --- Work done ---------------------------------------------------------
+    {.id = MetricId::kNumPreemptions,
+     .name = "vllm:num_preemptions",
+     .kind = MetricKind::kCounter,
+     .unit = "preemptions",
+     .help = "Times a running request lost its KV blocks and went back to the "
+             "queue."},
+    {.id = MetricId::kPromptTokens,
+     .name = "vllm:prompt_tokens",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens of requests that got their first output, cached "
+             "ones included."},
+    {.id = MetricId::kPromptTokensBySource,
+     .name = "vllm:prompt_tokens_by_source",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "The same prompt tokens by where they came from; the sources add "
+             "up to vllm:prompt_tokens_total.",
+     .extra_label = {"source", kPromptSources}},
+    {.id = MetricId::kPromptTokensCached,
+     .name = "vllm:prompt_tokens_cached",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens that did not have to be computed: local cache hits "
+             "plus external transfers."},
+    {.id = MetricId::kGenerationTokens,
+     .name = "vllm:generation_tokens",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Tokens generated, counted in the step that returned them."},
+    {.id = MetricId::kRequestSuccess,
+     .name = "vllm:request_success",
+     .kind = MetricKind::kCounter,
+     .unit = "requests",
+     .help = "Requests that have ended, by the reason of their end.",
+     .extra_label = {"finished_reason", kFinishReasonNames},
+     .note = "counts every end, aborts and errors too, although the name says "
+             "success"},
+    {.id = MetricId::kEstimatedFlopsPerGpu,
+     .name = "vllm:estimated_flops_per_gpu",
+     .kind = MetricKind::kCounter,
+     .number = CounterNumber::kReal,
+     .unit = "operations",
+     .help = "Estimated floating-point operations per GPU; stays 0 unless the "
+             "engine estimates its work."},
+    {.id = MetricId::kEstimatedReadBytesPerGpu,
+     .name = "vllm:estimated_read_bytes_per_gpu",
+     .kind = MetricKind::kCounter,
+     .number = CounterNumber::kReal,
+     .unit = "bytes",
+     .help = "Estimated bytes read from device memory per GPU; stays 0 unless "
+             "the engine estimates its work."},
+    {.id = MetricId::kEstimatedWriteBytesPerGpu,
+     .name = "vllm:estimated_write_bytes_per_gpu",
+     .kind = MetricKind::kCounter,
+     .number = CounterNumber::kReal,
+     .unit = "bytes",
+     .help = "Estimated bytes written to device memory per GPU; stays 0 unless "
+             "the engine estimates its work."},
+    {.id = MetricId::kIterationTokens,
+     .name = "vllm:iteration_tokens_total",
+     .kind = MetricKind::kHistogram,
+     .unit = "tokens",
+     .help = "Tokens of one step: computed prompt tokens plus generated "
+             "tokens, one sample for each step with outputs.",
+     .buckets = kStepTokens,
+     .note = "a histogram although the name ends in _total"},
+};
+
+}  // namespace vllm_metrics::inline v0

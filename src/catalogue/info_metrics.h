@@ -1,0 +1,75 @@
+#pragma once
+
+#include <string_view>
+
+#include "vllm_metrics/catalogue/metric_spec.h"
+
+namespace vllm_metrics::inline v0 {
+
+// Facts as labels, and what the library says about itself.
+// A part of the catalogue.
+
+inline constexpr std::string_view kFaults[] = {
+    "negative_increment", "not_finite", "negative_observation",
+    "unset_timestamp", "wrong_metric"};
+
+inline constexpr MetricSpec kInfoMetrics[] = {
+    // --- Facts -------------------------------------------------------------
+    {.id = MetricId::kLoraRequestsInfo,
+     .name = "vllm:lora_requests_info",
+     .kind = MetricKind::kGauge,
+     .unit = "seconds since 1970",
+     .help = "LoRA adapters with live requests as labels; the value is the "
+             "time of the latest step with this state.",
+     .condition = Condition::kLora,
+     .scope = Scope::kInfo,
+     .note = "no engine and no model_name label"},
+    {.id = MetricId::kCacheConfigInfo,
+     .name = "vllm:cache_config_info",
+     .kind = MetricKind::kGauge,
+     .unit = "1",
+     .help =
+         "The engine's cache configuration as labels; the value is always 1.",
+     .condition = Condition::kEngineInitialized,
+     .scope = Scope::kInfo},
+
+    // --- The library about itself ------------------------------------------
+    {.id = MetricId::kRejectedSamples,
+     .name = "vllm_metrics_rejected_samples",
+     .kind = MetricKind::kCounter,
+     .unit = "samples",
+     .help = "Values the engine handed in that could not be taken as they "
+             "were: negative_increment and not_finite were "
+             "dropped, negative_observation counted as 0, unset_timestamp left "
+             "a phase of an ended request unobserved, "
+             "wrong_metric named a step metric that does not exist or is of "
+             "another kind.",
+     .condition = Condition::kSelfMetrics,
+     .extra_label = {"reason", kFaults}},
+    {.id = MetricId::kLoggerErrors,
+     .name = "vllm_metrics_logger_errors",
+     .kind = MetricKind::kCounter,
+     .unit = "errors",
+     .help = "Exceptions thrown by a stat logger and contained by the manager.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kManager,
+     .extra_label = {"logger", {}}},
+    {.id = MetricId::kUndeclaredEngineRecords,
+     .name = "vllm_metrics_undeclared_engine_records",
+     .kind = MetricKind::kCounter,
+     .unit = "steps",
+     .help = "Steps recorded for an engine index that was not declared; they "
+             "are on no other metric.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kManager},
+    {.id = MetricId::kSampledKvTransfers,
+     .name = "vllm_metrics_sampled_kv_transfers",
+     .kind = MetricKind::kCounter,
+     .unit = "transfers",
+     .help = "KV transfers beyond what a log interval keeps one by one; P90 of "
+             "that interval comes from a sample.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kManager},
+};
+
+}  // namespace vllm_metrics::inline v0
