@@ -107,7 +107,7 @@ class Names(pages.PagesTest):
                 self.assertLessEqual(flags_in(piece), known)
 
     def test_metrics_exist(self):
-        sources = self.source("src/catalogue/*.cc", "src/tools/sim/*.cc")
+        sources = self.source("src/catalogue/*", "src/tools/sim/*")
         known = set(re.findall(r'"(vllm(?::|_metrics_)\w+)"', sources))
         suffix = r"_(total|bucket|count|sum|created)$"
         for page, match in self.code(r"\bvllm(?::|_metrics_(?!static))[a-z0-9_]+"):
@@ -121,11 +121,11 @@ class Names(pages.PagesTest):
         headers = self.source("include/**/*.h", "examples/*.h", "examples/*.cc")
         for page, match in self.code(r"^([A-Z]\w+)::(\w+)(?:\(\))?$"):
             with self.subTest(page=page, name=match[0]):
-                self.assertRegex(headers, rf"\b{match[1]}\b")
-                self.assertRegex(headers, rf"\b{match[2]}\b")
-        for page, match in self.code(r"^([a-z]\w+)\(\)$"):
+                self.assertTrue(re.search(rf"\b{match[1]}\b", headers))
+                self.assertTrue(re.search(rf"\b{match[2]}\b", headers))
+        for page, match in self.code(r"^((?!histogram_quantile|rate)[a-z]\w+)\(\)$"):
             with self.subTest(page=page, name=match[0]):
-                self.assertRegex(headers, rf"\b{match[1]}\(")
+                self.assertTrue(re.search(rf"\b{match[1]}\(", headers))
 
 
 if __name__ == "__main__":
