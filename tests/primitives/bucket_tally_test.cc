@@ -137,6 +137,63 @@ TEST_CASE("tally: a batch is its observations one by one, bit for bit",
   }
 }
 
+// Whatever shortcut a run of equal values takes, no sum may differ in a bit.
+TEST_CASE("tally: a run of equal values rounds as its additions one by one",
+          "[primitives]") {
+  const BucketBounds bounds = bounds_of("table");
+  std::mt19937_64 random(7);
+  const auto check_run = [&](double start, double v, std::size_t n) {
+    const List run(n, v);
+    const auto by_batch = as_a_batch<Negatives::kAllowed>(bounds, run, start);
+    const auto by_one = one_by_one<Negatives::kAllowed>(bounds, run, start);
+    if (!(by_batch == by_one)) {
+      FAIL("from " << start << ", " << n << " times " << v << ": " << by_batch
+                   << ", expected " << by_one);
+    }
+  };
+  const auto any_length = [&] { return 2 + random() % 40; };
+  const auto exponent = [&](std::uint64_t from_0, int least) {
+    return static_cast<int>(random() % from_0) + least;
+  };
+  SECTION("steps of quarters of the sum's last place, ties among them") {
+    for (int i = 0; i < 5'000; ++i) {
+      const double start = std::ldexp(1.0 + static_cast<double>(random() % 64),
+                                      exponent(60, -30));
+      const double last_place = std::nextafter(start, kInf) - start;
+      const double v = last_place * 0.25 * static_cast<double>(random() % 40);
+      check_run(start, v, any_length());
+      check_run(std::nextafter(start, kInf), v, any_length());
+      check_run(std::nextafter(start, 0.0), v, any_length());
+      check_run(start - 3 * last_place, v, any_length());
+    }
+  }
+  SECTION("any two sizes within some powers of two of each other") {
+    std::uniform_real_distribution<double> mantissa(1.0, 2.0);
+    for (int i = 0; i < 5'000; ++i) {
+      const double start = std::ldexp(mantissa(random), 10);
+      const double v = std::ldexp(mantissa(random), exponent(70, -50));
+      check_run(start, v, any_length());
+      check_run(-start, v, any_length());
+      check_run(0.0, v, any_length());
+    }
+  }
+  SECTION("long runs, over many powers of two") {
+    for (const double v :
+         {0.1, 0.0613, 1.0 / 3.0, 1.5, 1e-9, 4503599627370497.5}) {
+      for (const double start : {0.0, 0.3, 1e9, 1e15 + 0.5, 9007199254740993.0})
+        check_run(start, v, 10'000);
+    }
+  }
+  SECTION("where doubles end") {
+    for (const double v :
+         {5e-324, 1e-310, 2.2250738585072014e-308, kMax / 3, kMax, 0.0}) {
+      for (const double start : {0.0, -0.0, 5e-324, 2.2250738585072009e-308,
+                                 1e300, kMax, -kMax, kInf})
+        check_run(start, v, 100);
+    }
+  }
+}
+
 TEST_CASE(
     "tally: a value that cannot be taken as it is spoils no other, "
     "wherever it stands in the batch",
