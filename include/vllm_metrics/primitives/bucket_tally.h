@@ -29,6 +29,8 @@ namespace internal {
 constexpr std::uint64_t kLargestFinite =
     std::bit_cast<std::uint64_t>(std::numeric_limits<double>::max());
 
+constexpr std::uint64_t kSignBit = std::uint64_t{1} << 63;
+
 // True for +0 and every positive finite number: one unsigned compare refuses
 // negatives (sign bit), infinities and NaN at once.
 inline bool is_plain(double v) noexcept {
@@ -56,20 +58,25 @@ Tally tally_checked(const BucketBounds& bounds, std::span<const double> values,
 
 // `sum` plus `v` (plain), `n` times over, rounded each time as in a loop.
 //
-// Between two powers of two doubles are evenly spaced, and every addition moves
-// the sum by the same whole number of spacings, from the second on: a tie is
-// rounded to an even sum, and from an even sum the next tie goes the same way.
-// So after one addition the others of that range are one multiplication, which
-// is exact, as is the sum it leads to. Two steps below the power of two it
-// ends.
+// Between two powers of two doubles are evenly spaced, and every addition that
+// stays there moves the sum by the same whole number of spacings, from the
+// second on: a tie is rounded to an even sum, and from an even sum the next tie
+// goes the same way. The one that comes in from below does not count: it may
+// need no rounding and leave an odd sum. After the first that does, the others
+// are one multiplication, which is exact, as is the sum it leads to. Two steps
+// below the power of two it ends.
 inline double add_repeatedly(double sum, double v, std::size_t n) noexcept {
   constexpr int kMantissaBits = 52;
   constexpr std::int64_t kLastExponent = 2046;
+  const auto exponent_of = [](double x) {
+    return std::bit_cast<std::int64_t>(x) >> kMantissaBits;
+  };
   while (n > 0) {
+    const auto exponent = exponent_of(sum);
     sum += v;
     --n;
-    const auto exponent = std::bit_cast<std::int64_t>(sum) >> kMantissaBits;
-    if (n < 8 || exponent < 0 || exponent >= kLastExponent) continue;
+    const bool stayed = exponent_of(sum) == exponent;
+    if (n < 8 || !stayed || exponent < 0 || exponent >= kLastExponent) continue;
     const double step = (sum + v) - sum;
     if (step == 0.0) return sum;
     const auto power = std::bit_cast<double>((exponent + 1) << kMantissaBits);
@@ -134,12 +141,11 @@ Tally tally(const BucketBounds& bounds, std::span<const double> values,
       i += run;
     }
   } else {
-    std::uint64_t largest = 0;
+    std::uint64_t any_bits = 0;
     const auto count =
         [&](std::array<std::uint32_t, internal::kLocalBuckets>& local,
             double v) {
-          const auto bits = std::bit_cast<std::uint64_t>(v);
-          largest = largest < bits ? bits : largest;
+          any_bits |= std::bit_cast<std::uint64_t>(v);
           ++local[bounds.look_up(v)];
           result.sum += v;
         };
@@ -151,7 +157,8 @@ Tally tally(const BucketBounds& bounds, std::span<const double> values,
       count(counts[3], values[i + 3]);
     }
     for (; i < n; ++i) count(counts[0], values[i]);
-    if (largest > internal::kLargestFinite) {
+    // A sign shows in the bits, a value that is not finite in the sum.
+    if ((any_bits & internal::kSignBit) != 0 || !std::isfinite(result.sum)) {
       return internal::tally_checked<kNegatives>(bounds, values, sum, add);
     }
   }
