@@ -7,13 +7,29 @@
 #include <string>
 #include <utility>
 
+#include "src/loggers/options_check.h"
+#include "vllm_metrics/catalogue/lifecycle.h"
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
 
+bool is_visible(const MetricSpec& spec, const StatLoggerOptions& options) {
+  switch (state_of(spec.lifecycle, options.wire_version)) {
+    case LifecycleState::kCurrent:
+    case LifecycleState::kDeprecated:
+      return true;
+    case LifecycleState::kHidden:
+      return shows_hidden_families(options).value_or(false);
+    case LifecycleState::kRemoved:
+      return false;
+  }
+  return false;
+}
+
 bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
+  if (!is_visible(spec, options)) return false;
   if (spec.scope != Scope::kEngine || spec.since > options.wire_version)
     return false;
   switch (spec.condition) {

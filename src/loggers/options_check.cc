@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/catalogue/lifecycle.h"
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/registry/labels.h"
 
@@ -113,6 +114,9 @@ absl::Status check_page(const StatLoggerOptions& options) {
                    kOldestWire.major, kOldestWire.minor, kNewestWire.major,
                    kNewestWire.minor);
   }
+  if (auto shown = shows_hidden_families(options); !shown.ok()) {
+    return shown.status();
+  }
   for (std::size_t i = 0; i < options.buckets.size(); ++i) {
     const BucketOverride& override = options.buckets[i];
     const MetricSpec* spec = find_spec(override.family);
@@ -153,6 +157,15 @@ absl::Status check_page(const StatLoggerOptions& options) {
 }
 
 }  // namespace
+
+absl::StatusOr<bool> shows_hidden_families(const StatLoggerOptions& options) {
+  const std::string running =
+      !options.vllm_version.empty()
+          ? options.vllm_version
+          : fmt::format("{}.{}.0", options.wire_version.major,
+                        options.wire_version.minor);
+  return shows_hidden(options.show_hidden_metrics_for_version, running);
+}
 
 StatLoggerOptions with_defaults(StatLoggerOptions options) {
   if (options.engine_indexes.empty()) options.engine_indexes = {0};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -106,6 +107,13 @@ struct ExtraLabel {
   std::span<const std::string_view> values;
 };
 
+// Since when a family is on its way off the page, and what to use instead.
+struct Lifecycle {
+  std::optional<WireVersion> deprecated_in = {};
+  std::string_view successor = {};
+  bool stays_shown = false;  // vLLM never hides it, against its own policy
+};
+
 // One family of the catalogue.
 struct MetricSpec {
   MetricId id = {};
@@ -124,6 +132,7 @@ struct MetricSpec {
   std::span<const double> buckets = {};
   WireVersion since = {
       0, 27};  // first release that has it (0.27 stands for any before)
+  Lifecycle lifecycle = {};
   // Where a name or unit is vLLM's and not what one would expect.
   std::string_view note = {};
 };

@@ -128,6 +128,14 @@ struct StatLoggerOptions {
   // Which families there are: {0, 27} to {0, 30}.
   WireVersion wire_version = {0, 30};
 
+  // The running release, e.g. "0.30.1", for the rule of hidden families. Empty:
+  // the first of `wire_version`.
+  std::string vllm_version = {};
+
+  // Show the families that were deprecated in this release, e.g. "0.29", and
+  // are hidden in the next, the running one. None: hidden ones stay hidden.
+  std::optional<std::string> show_hidden_metrics_for_version = {};
+
   // Bounds instead of vLLM's, by family; e.g. finer ones for a fast model.
   std::vector<BucketOverride> buckets = {};
 
