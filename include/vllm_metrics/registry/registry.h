@@ -44,7 +44,8 @@ class VLLM_METRICS_EXPORT ChangingSource {
   virtual ~ChangingSource();
 
   // The present state: the same pointer as before unless the series changed.
-  // From any thread, one at a time for each registry it is in.
+  // From any thread, one at a time for each registry it is in, under that
+  // registry's lock, as old states are let go: do not call the registry there.
   virtual std::shared_ptr<const State> current() const = 0;
 };
 
