@@ -47,6 +47,7 @@ struct Request {
 struct Ended {
   FinishReason reason;
   double timestamp;  // engine clock
+  std::vector<EngineCoreEvent> events;
   RequestStateStats stats;
 };
 
@@ -63,9 +64,6 @@ class Engine {
     request.stats.num_prompt_tokens = prompt_tokens;
     request.stats.max_tokens_param = max_tokens;
     request.stats.parent = std::move(parent);  // null unless n > 1
-    // The event goes out with the first output. The stamp is for a request
-    // that never gets there.
-    request.stats.queued_ts = clock_.monotonic();
     request.events.push_back({EventType::kQueued, clock_.monotonic()});
     waiting_.push_back(std::move(request));
     // [/arrival]
@@ -76,8 +74,8 @@ class Engine {
     const auto lost = std::ranges::find(waiting_, id, &Request::id);
     if (lost == waiting_.end()) return;
     // [cancel]
-    ended_.push_back(
-        {FinishReason::kAbort, clock_.monotonic(), std::move(lost->stats)});
+    ended_.push_back({FinishReason::kAbort, clock_.monotonic(),
+                      std::move(lost->events), std::move(lost->stats)});
     waiting_.erase(lost);
     // [/cancel]
   }
@@ -95,9 +93,7 @@ class Engine {
     while (running_.size() < kSlots && !waiting_.empty()) {
       Request& next = waiting_.front();
       // [admission]
-      const double now = clock_.monotonic();
-      next.events.push_back({EventType::kScheduled, now});
-      if (!next.stats.scheduled_ts) next.stats.scheduled_ts = now;
+      next.events.push_back({EventType::kScheduled, clock_.monotonic()});
       scheduler_.prefix_cache_stats.record(next.stats.num_prompt_tokens,
                                            kCachedTokens, next.preempted);
       // [/admission]
@@ -113,6 +109,7 @@ class Engine {
     iteration_.reset(clock_.wall());
     const double step_end = clock_.monotonic();
     for (Ended& ended : ended_) {
+      iteration_.update_from_events(ended.events, ended.stats);
       iteration_.update_from_ended_request(ended.reason, ended.timestamp,
                                            ended.stats);
     }

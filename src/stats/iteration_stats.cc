@@ -79,7 +79,27 @@ void IterationStats::update_from_output(const EngineCoreOutput& output,
   saturating_add_to(request.num_generation_tokens, output.num_new_tokens);
   request.is_corrupted |= output.num_nans_in_logits > 0;
 
-  for (const EngineCoreEvent& event : output.events) {
+  update_from_events(output.events, request);
+
+  if (request.is_prefilling) {
+    if (output.prefill_stats.has_value()) {
+      prompt_token_stats.update(*output.prefill_stats);
+      request.num_cached_tokens = output.prefill_stats->num_cached_tokens();
+    }
+    request.first_token_latency = iteration_timestamp - request.arrival_time;
+    time_to_first_tokens_iter.push_back(request.first_token_latency);
+    request.first_token_ts = engine_core_timestamp;
+    request.is_prefilling = false;
+  } else if (request.last_token_ts.has_value()) {
+    inter_token_latencies_iter.push_back(engine_core_timestamp -
+                                         *request.last_token_ts);
+  }
+  request.last_token_ts = engine_core_timestamp;
+}
+
+void IterationStats::update_from_events(std::span<const EngineCoreEvent> events,
+                                        RequestStateStats& request) {
+  for (const EngineCoreEvent& event : events) {
     switch (event.type) {
       case EngineCoreEvent::Type::kQueued:
         request.queued_ts = event.timestamp;
@@ -97,21 +117,6 @@ void IterationStats::update_from_output(const EngineCoreOutput& output,
         break;
     }
   }
-
-  if (request.is_prefilling) {
-    if (output.prefill_stats.has_value()) {
-      prompt_token_stats.update(*output.prefill_stats);
-      request.num_cached_tokens = output.prefill_stats->num_cached_tokens();
-    }
-    request.first_token_latency = iteration_timestamp - request.arrival_time;
-    time_to_first_tokens_iter.push_back(request.first_token_latency);
-    request.first_token_ts = engine_core_timestamp;
-    request.is_prefilling = false;
-  } else if (request.last_token_ts.has_value()) {
-    inter_token_latencies_iter.push_back(engine_core_timestamp -
-                                         *request.last_token_ts);
-  }
-  request.last_token_ts = engine_core_timestamp;
 }
 
 void IterationStats::update_from_finished_request(FinishReason reason,

@@ -67,6 +67,11 @@ struct VLLM_METRICS_EXPORT IterationStats {
                           double engine_core_timestamp,
                           RequestStateStats& request);
 
+  // What happened to a request that has no output in this step; an output
+  // brings its events itself. Call it before a request ends that never had one.
+  void update_from_events(std::span<const EngineCoreEvent> events,
+                          RequestStateStats& request);
+
   // The request ended with the output just given.
   void update_from_finished_request(FinishReason reason,
                                     RequestStateStats& request);
