@@ -24,6 +24,21 @@ constexpr auto kCatalogue = [] {
   return all;
 }();
 
+constexpr MetricGroup kGroups[] = {
+    {"What the scheduler holds", MetricId::kNumRequestsRunning},
+    {"Caches", MetricId::kPrefixCacheQueries},
+    {"Work done", MetricId::kNumPreemptions},
+    {"Latency of a token", MetricId::kTimeToFirstToken},
+    {"Phases of a request", MetricId::kE2eRequestLatency},
+    {"Shape of a request", MetricId::kRequestPromptTokens},
+    {"Life of a KV cache block", MetricId::kKvBlockLifetime},
+    {"Speculative decoding", MetricId::kSpecDecodeNumDrafts},
+    {"Diffusion models", MetricId::kDiffusionNumDenoisingSteps},
+    {"KV transfer by NIXL", MetricId::kNixlXferTime},
+    {"Facts", MetricId::kLoraRequestsInfo},
+    {"The library about itself", MetricId::kRejectedSamples},
+};
+
 constexpr bool in_order_of_id() {
   for (std::size_t i = 0; i < std::size(kCatalogue); ++i) {
     if (static_cast<std::size_t>(kCatalogue[i].id) != i) return false;
@@ -35,6 +50,8 @@ static_assert(in_order_of_id(), "spec_of() indexes by MetricId");
 }  // namespace
 
 std::span<const MetricSpec> catalogue() noexcept { return kCatalogue; }
+
+std::span<const MetricGroup> metric_groups() noexcept { return kGroups; }
 
 const MetricSpec& spec_of(MetricId id) noexcept {
   return kCatalogue[static_cast<std::size_t>(id)];

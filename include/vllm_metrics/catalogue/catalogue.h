@@ -18,6 +18,14 @@ inline constexpr std::size_t kMetricCount =
 // MetricId. The registration, the docs and the tests all read this list.
 VLLM_METRICS_EXPORT std::span<const MetricSpec> catalogue() noexcept;
 
+// Entries that belong together, for whoever reads them: those from `first` up
+// to the next group's.
+struct MetricGroup {
+  std::string_view title;
+  MetricId first;
+};
+VLLM_METRICS_EXPORT std::span<const MetricGroup> metric_groups() noexcept;
+
 VLLM_METRICS_EXPORT const MetricSpec& spec_of(MetricId id) noexcept;
 
 // The entry with this wire name; null when there is none.

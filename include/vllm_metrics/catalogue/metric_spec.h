@@ -121,8 +121,8 @@ struct MetricSpec {
   std::string_view name = {};
   MetricKind kind = MetricKind::kGauge;
   CounterNumber number = CounterNumber::kInteger;
-  std::string_view unit =
-      {};  // "seconds", "tokens", "requests", ... of one sample
+  // Of one sample: "seconds", "tokens", "requests", ...
+  std::string_view unit = {};
   std::string_view help = {};  // own words: exactly what is counted, and when
   Condition condition = Condition::kAlways;
   std::string_view connector = {};  // with kKvConnector: of this connector
@@ -130,8 +130,8 @@ struct MetricSpec {
   ExtraLabel extra_label = {};
   // Histograms; empty: 1, 2, 5, 10, ... up to max_model_len.
   std::span<const double> buckets = {};
-  WireVersion since = {
-      0, 27};  // first release that has it (0.27 stands for any before)
+  // First release that has it; 0.27 stands for any before.
+  WireVersion since = {0, 27};
   Lifecycle lifecycle = {};
   // Where a name or unit is vLLM's and not what one would expect.
   std::string_view note = {};
