@@ -185,10 +185,11 @@ class Bank::Section {
   void observe(const HistogramCells& histogram, double v) noexcept {
     const BucketBounds& bounds = *histogram.bounds;
     if (internal::is_plain(v) && bounds.has_table()) [[likely]] {
-      cells_[histogram.first + bounds.look_up(v)].add(std::uint64_t{1});
-      cells_[histogram.first + bounds.bucket_count()].add(v);
+      Cell* const buckets = cells_ + histogram.first;
+      buckets[bounds.look_up(v)].add(std::uint64_t{1});
+      buckets[bounds.bucket_count()].add(v);
     } else {
-      observe(histogram, std::span(&v, 1));
+      observe_carefully(histogram, v);
     }
   }
 
@@ -210,6 +211,12 @@ class Bank::Section {
   const SampleFaults& faults() const noexcept { return faults_; }
 
  private:
+  // Apart, so that the short way needs no stack.
+  [[gnu::noinline]] void observe_carefully(const HistogramCells& histogram,
+                                           double v) noexcept {
+    observe(histogram, std::span(&v, 1));
+  }
+
   // Still inside the section, so the cells are at rest.
   void leave_copy() noexcept {
     Cell* const copy = cells_ + header_->cell_count;
