@@ -28,11 +28,10 @@ void append_row(std::string& out, const Cells& cells,
 }  // namespace
 
 std::size_t CudaGraphLog::mode_index(std::string_view mode) {
-  const auto known = std::ranges::find(modes_, mode);
-  if (known == modes_.end()) modes_.emplace_back(mode);
-  return known == modes_.end()
-             ? modes_.size() - 1
-             : static_cast<std::size_t>(known - modes_.begin());
+  const auto known = static_cast<std::size_t>(std::ranges::find(modes_, mode) -
+                                              modes_.begin());
+  if (known == modes_.size()) modes_.emplace_back(mode);
+  return known;
 }
 
 void CudaGraphLog::observe(const CudaGraphStat& stat) {

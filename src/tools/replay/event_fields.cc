@@ -3,35 +3,11 @@
 #include <algorithm>
 #include <array>
 
+#include "src/tools/replay/config_fields.h"
 #include "src/tools/replay/stats_fields.h"
 
 namespace vllm_metrics::replay {
 namespace {
-
-using Config = TraceConfig;
-constexpr Field<Config> kConfigFields[] = {
-    ignored_field<Config>("format"),  // was looked at first
-    field<Config, &Config::profile>("profile"),
-    ignored_field<Config>("vllm_version"),
-    required_field<Config, &Config::model_name>("model_name"),
-    required_field<Config, &Config::max_model_len>("max_model_len"),
-    field<Config, &Config::engine_indexes>("engine_indexes"),
-    field<Config, &Config::logger>("logger"),
-    field<Config, &Config::client_count>("client_count"),
-    unsupported_field<Config>("lora"),
-    unsupported_field<Config>("speculative"),
-    unsupported_field<Config>("is_diffusion"),
-    unsupported_field<Config>("kv_cache_metrics"),
-    unsupported_field<Config>("enable_mfu_metrics"),
-    unsupported_field<Config>("debug_mfu"),
-    unsupported_field<Config>("model"),
-    unsupported_field<Config>("kv_connector"),
-    unsupported_field<Config>("show_hidden_metrics_for_version"),
-    field<Config, &Config::compute_nans_in_logits>("compute_nans_in_logits"),
-    unsupported_field<Config>("cudagraph"),
-    field<Config, &Config::num_gpu_blocks>("num_gpu_blocks"),
-    field<Config, &Config::cache_config>("cache_config"),
-};
 
 using Record = RecordEvent;
 constexpr Field<Record> kRecordFields[] = {
@@ -52,20 +28,14 @@ constexpr Field<Request> kRequestFields[] = {
     required_field<Request, &Request::arrival>("arrival"),
     required_field<Request, &Request::prompt_len>("prompt_len"),
     field<Request, &Request::max_tokens>("max_tokens"),
-    unsupported_field<Request>("lora"),
+    field<Request, &Request::lora>("lora"),
     field<Request, &Request::parent>("parent"),
 };
-
-// `events` may be null.
-constexpr Field<RequestOutput> kEventsField = {
-    "events", [](const JsonValue& value, RequestOutput& out) {
-      if (!value.json().is_null()) read_value(value, out.events);
-    }};
 
 constexpr Field<RequestOutput> kRequestOutputFields[] = {
     required_field<RequestOutput, &RequestOutput::id>("id"),
     field<RequestOutput, &RequestOutput::tokens>("tokens"),
-    kEventsField,
+    nullable_field<RequestOutput, &RequestOutput::events>("events"),
     field<RequestOutput, &RequestOutput::prefill>("prefill"),
     field<RequestOutput, &RequestOutput::nans>("nans"),
     field<RequestOutput, &RequestOutput::finish>("finish"),
@@ -82,6 +52,12 @@ constexpr Field<Output> kOutputFields[] = {
 
 constexpr Field<AbortEvent> kAbortFields[] = {
     required_field<AbortEvent, &AbortEvent::ids>("ids"),
+};
+
+constexpr Field<KvBlockEvent> kKvBlockFields[] = {
+    field<KvBlockEvent, &KvBlockEvent::engine>("engine"),
+    required_field<KvBlockEvent, &KvBlockEvent::call>("event"),
+    nullable_field<KvBlockEvent, &KvBlockEvent::block>("block"),
 };
 
 // What every line has beside the fields of its op.
@@ -124,17 +100,14 @@ constexpr std::array<Op, 11> kOps = {{
     {"request", read_action<RequestEvent>},
     {"output", read_action<OutputEvent>},
     {"abort", read_action<AbortEvent>},
+    {"kv_block", read_action<KvBlockEvent>},
     {"snapshot", read_action<SnapshotEvent>},
-    {"kv_block",
-     [](const JsonValue& line, TraceAction&) {
-       line.fail("op \"kv_block\" is not supported yet");
-     }},
 }};
 
 // Takes the fields that every line may have out of `line`.
-LineFrame take_frame(nlohmann::json& line, LineReport& report) {
+LineFrame take_frame(Json& line, LineReport& report) {
   LineFrame frame;
-  nlohmann::json taken = nlohmann::json::object();
+  Json taken = Json::object();
   for (const Field<LineFrame>& field : kFrameFields) {
     const auto found = line.find(field.name);
     if (found == line.end()) continue;
@@ -145,23 +118,9 @@ LineFrame take_frame(nlohmann::json& line, LineReport& report) {
   return frame;
 }
 
-template <class Enum, std::size_t kSize>
-void read_name(
-    const JsonValue& value,
-    const std::array<std::pair<std::string_view, Enum>, kSize>& names,
-    std::string_view allowed, Enum& out) {
-  for (const auto& [name, meaning] : names) {
-    if (value.json() == name) {
-      out = meaning;
-      return;
-    }
-  }
-  value.refuse(allowed);
-}
-
 }  // namespace
 
-void read_event(nlohmann::json line, LineReport& report, TraceEvent& out) {
+void read_event(Json line, LineReport& report, TraceEvent& out) {
   const JsonValue value(line, report);
   if (!line.is_object()) return value.refuse("an object with an \"op\"");
   const LineFrame frame = take_frame(line, report);
@@ -173,14 +132,6 @@ void read_event(nlohmann::json line, LineReport& report, TraceEvent& out) {
   std::string allowed;
   for (const Op& op : kOps) allowed.append(" ").append(op.name);
   value.fail("op: \"" + frame.op + "\" is not allowed: one of" + allowed);
-}
-
-void read_value(const JsonValue& value, TraceConfig& out) {
-  if (!value.json().contains("format")) return value.fail_missing("format");
-  if (value.json()["format"] != 1) {
-    return value.member("format").refuse("1, the only format there is");
-  }
-  read_object(value, out, kConfigFields);
 }
 
 void read_value(const JsonValue& value, InitEvent& out) {
@@ -215,32 +166,22 @@ void read_value(const JsonValue& value, AbortEvent& out) {
   read_object(value, out, kAbortFields);
 }
 
+void read_value(const JsonValue& value, KvBlockEvent& out) {
+  read_object(value, out, kKvBlockFields);
+}
+
+void read_value(const JsonValue& value, KvBlockEvent::Call& out) {
+  using Call = KvBlockEvent::Call;
+  constexpr std::array<std::pair<std::string_view, Call>, 4> kCalls = {
+      {{"alloc", Call::kAllocated},
+       {"access", Call::kAccessed},
+       {"evict", Call::kEvicted},
+       {"reset", Call::kReset}}};
+  read_name(value, kCalls, R"("alloc", "access", "evict" or "reset")", out);
+}
+
 void read_value(const JsonValue& value, SnapshotEvent& out) {
   read_object(value, out, {});
-}
-
-void read_value(const JsonValue& value, WireVersion& out) {
-  constexpr std::array<std::pair<std::string_view, WireVersion>, 4> kProfiles =
-      {{{"0.27", {0, 27}},
-        {"0.28", {0, 28}},
-        {"0.29", {0, 29}},
-        {"0.30", {0, 30}}}};
-  read_name(value, kProfiles, R"("0.27" to "0.30")", out);
-}
-
-void read_value(const JsonValue& value, TextLogger& out) {
-  constexpr std::array<std::pair<std::string_view, TextLogger>, 3> kLoggers = {
-      {{"none", TextLogger::kNone},
-       {"per_engine", TextLogger::kPerEngine},
-       {"aggregated", TextLogger::kAggregated}}};
-  read_name(value, kLoggers, R"("per_engine", "aggregated" or "none")", out);
-}
-
-void read_value(const JsonValue& value,
-                std::pair<std::string, std::string>& out) {
-  if (!value.is_array_of(2, "a pair [key, value] of texts")) return;
-  read_value(value.element(0), out.first);
-  read_value(value.element(1), out.second);
 }
 
 void read_value(const JsonValue& value, ParentRef& out) {

@@ -6,10 +6,9 @@
 namespace vllm_metrics::replay {
 
 // Reads a line of a trace: its clocks, and what its `op` says.
-void read_event(nlohmann::json line, LineReport& report, TraceEvent& out);
+void read_event(Json line, LineReport& report, TraceEvent& out);
 
 // The readers behind it, one for each struct of a trace.
-void read_value(const JsonValue& value, TraceConfig& out);
 void read_value(const JsonValue& value, InitEvent& out);
 void read_value(const JsonValue& value, RecordEvent& out);
 void read_value(const JsonValue& value, SleepEvent& out);
@@ -18,14 +17,12 @@ void read_value(const JsonValue& value, TickEvent& out);
 void read_value(const JsonValue& value, RequestEvent& out);
 void read_value(const JsonValue& value, OutputEvent& out);
 void read_value(const JsonValue& value, AbortEvent& out);
+void read_value(const JsonValue& value, KvBlockEvent& out);
+void read_value(const JsonValue& value, KvBlockEvent::Call& out);
 void read_value(const JsonValue& value, SnapshotEvent& out);
-void read_value(const JsonValue& value, WireVersion& out);
-void read_value(const JsonValue& value, TextLogger& out);
 void read_value(const JsonValue& value, ParentRef& out);
 void read_value(const JsonValue& value, EngineCoreEvent& out);
 void read_value(const JsonValue& value, PrefillStats& out);
 void read_value(const JsonValue& value, RequestOutput& out);
-void read_value(const JsonValue& value,
-                std::pair<std::string, std::string>& out);
 
 }  // namespace vllm_metrics::replay

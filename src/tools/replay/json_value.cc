@@ -6,8 +6,6 @@
 namespace vllm_metrics::replay {
 namespace {
 
-using Json = nlohmann::json;
-
 // The value as in the trace, cut short where it would hide the message.
 std::string shown(const Json& json) {
   constexpr std::size_t kMaxBytes = 60;

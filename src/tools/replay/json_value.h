@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <nlohmann/json.hpp>
@@ -8,9 +9,13 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace vllm_metrics::replay {
+
+// Members keep their order: that of LoRA adapters is seen on the page.
+using Json = nlohmann::ordered_json;
 
 // What reading one line of a trace turned up.
 struct LineReport {
@@ -25,10 +30,10 @@ struct LineReport {
 // Lifetime: points to the parsed line, the report and the value around it.
 class JsonValue {
  public:
-  JsonValue(const nlohmann::json& line, LineReport& report)
+  JsonValue(const Json& line, LineReport& report)
       : json_(&line), report_(&report) {}
 
-  const nlohmann::json& json() const { return *json_; }
+  const Json& json() const { return *json_; }
 
   // Of an object or an array that has it.
   JsonValue member(const std::string& name) const;
@@ -50,8 +55,8 @@ class JsonValue {
   void note_unread(const std::string& name) const;
 
  private:
-  JsonValue(const nlohmann::json& json, const JsonValue& parent,
-            std::string_view name, std::size_t index)
+  JsonValue(const Json& json, const JsonValue& parent, std::string_view name,
+            std::size_t index)
       : json_(&json),
         parent_(&parent),
         name_(name),
@@ -59,7 +64,7 @@ class JsonValue {
         report_(parent.report_) {}
   std::string path() const;
 
-  const nlohmann::json* json_;
+  const Json* json_;
   const JsonValue* parent_ = nullptr;
   std::string_view name_;  // in the object around it; empty: `index_`
   std::size_t index_ = 0;
@@ -123,14 +128,11 @@ constexpr Field<Object> any_double_field(std::string_view name) {
           }};
 }
 
-// A field of the format that the library cannot play yet: an error unless the
-// trace leaves it null, false or empty.
-template <class Object>
-constexpr Field<Object> unsupported_field(std::string_view name) {
-  return {name, [](const JsonValue& value, Object&) {
-            const nlohmann::json& json = value.json();
-            const bool off = json.is_null() || json == false || json.empty();
-            if (!off) value.fail("is not supported yet");
+// A field whose null is as if it were not there.
+template <class Object, auto kMember>
+constexpr Field<Object> nullable_field(std::string_view name) {
+  return {name, [](const JsonValue& value, Object& out) {
+            if (!value.json().is_null()) read_value(value, out.*kMember);
           }};
 }
 
@@ -140,10 +142,25 @@ constexpr Field<Object> ignored_field(std::string_view name) {
   return {name, [](const JsonValue&, Object&) {}};
 }
 
+// One of some names, which `allowed` lists.
+template <class Enum, std::size_t kSize>
+void read_name(
+    const JsonValue& value,
+    const std::array<std::pair<std::string_view, Enum>, kSize>& names,
+    std::string_view allowed, Enum& out) {
+  for (const auto& [name, meaning] : names) {
+    if (value.json() == name) {
+      out = meaning;
+      return;
+    }
+  }
+  value.refuse(allowed);
+}
+
 template <class Object>
 void read_object(const JsonValue& value, Object& out,
                  std::span<const Field<std::type_identity_t<Object>>> fields) {
-  const nlohmann::json& json = value.json();
+  const Json& json = value.json();
   if (!json.is_object()) return value.refuse("an object");
   for (const auto& item : json.items()) {
     const Field<Object>* known = nullptr;

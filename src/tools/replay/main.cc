@@ -108,6 +108,9 @@ absl::Status begin(const TraceEvent& config,
                                     config.clocks, log_sink);
   if (!player.ok()) return player.status();
   out = *std::move(player);
+  if (!out->warning().empty()) {
+    std::cerr << "vllm-metrics-replay: warning: " << out->warning() << '\n';
+  }
   return absl::OkStatus();
 }
 

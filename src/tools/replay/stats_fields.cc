@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "src/tools/replay/feature_fields.h"
+
 namespace vllm_metrics::replay {
 namespace {
 
@@ -23,36 +25,50 @@ constexpr Field<Prefix> kPrefixCacheFields[] = {
     field<Prefix, &Prefix::preempted_hits>("preempted_hits"),
 };
 
-using Perf = PerfStats;
-constexpr Field<Perf> kPerfFields[] = {
-    field<Perf, &Perf::num_flops_per_gpu>("num_flops_per_gpu"),
-    field<Perf, &Perf::num_read_bytes_per_gpu>("num_read_bytes_per_gpu"),
-    field<Perf, &Perf::num_write_bytes_per_gpu>("num_write_bytes_per_gpu"),
-    unsupported_field<Perf>("new"),
-    unsupported_field<Perf>("cached"),
-};
+template <auto kMember>
+constexpr Field<TraceScheduler> state_field(std::string_view name) {
+  return {name, [](const JsonValue& value, TraceScheduler& out) {
+            read_value(value, out.stats.*kMember);
+          }};
+}
 
-using Scheduler = SchedulerStats;
+// Null is absent.
+template <auto kMember>
+constexpr Field<TraceScheduler> nullable_state_field(std::string_view name) {
+  return {name, [](const JsonValue& value, TraceScheduler& out) {
+            if (!value.json().is_null()) read_value(value, out.stats.*kMember);
+          }};
+}
+
+constexpr Field<TraceScheduler> kKvCacheUsageField = {
+    "kv_cache_usage", [](const JsonValue& value, TraceScheduler& out) {
+      read_any_double(value, out.stats.kv_cache_usage);
+    }};
+
+using State = SchedulerStats;
+using Scheduler = TraceScheduler;
 constexpr Field<Scheduler> kSchedulerFields[] = {
-    field<Scheduler, &Scheduler::num_running_reqs>("num_running_reqs"),
-    field<Scheduler, &Scheduler::num_waiting_reqs>("num_waiting_reqs"),
-    field<Scheduler, &Scheduler::num_skipped_waiting_reqs>(
-        "num_skipped_waiting_reqs"),
-    field<Scheduler, &Scheduler::step_counter>("step_counter"),
-    field<Scheduler, &Scheduler::current_wave>("current_wave"),
-    any_double_field<Scheduler, &Scheduler::kv_cache_usage>("kv_cache_usage"),
-    field<Scheduler, &Scheduler::prefix_cache_stats>("prefix_cache_stats"),
-    field<Scheduler, &Scheduler::connector_prefix_cache_stats>(
+    state_field<&State::num_running_reqs>("num_running_reqs"),
+    state_field<&State::num_waiting_reqs>("num_waiting_reqs"),
+    state_field<&State::num_skipped_waiting_reqs>("num_skipped_waiting_reqs"),
+    state_field<&State::step_counter>("step_counter"),
+    state_field<&State::current_wave>("current_wave"),
+    kKvCacheUsageField,
+    state_field<&State::prefix_cache_stats>("prefix_cache_stats"),
+    state_field<&State::connector_prefix_cache_stats>(
         "connector_prefix_cache_stats"),
-    field<Scheduler, &Scheduler::perf_stats>("perf_stats"),
-    unsupported_field<Scheduler>("kv_cache_eviction_events"),
-    unsupported_field<Scheduler>("kv_drain"),
-    unsupported_field<Scheduler>("spec_decoding_stats"),
-    unsupported_field<Scheduler>("kv_connector_stats"),
-    unsupported_field<Scheduler>("waiting_lora_adapters"),
-    unsupported_field<Scheduler>("running_lora_adapters"),
-    unsupported_field<Scheduler>("cudagraph_stats"),
-    unsupported_field<Scheduler>("iteration_details"),
+    nullable_state_field<&State::kv_cache_eviction_events>(
+        "kv_cache_eviction_events"),
+    nullable_field<Scheduler, &Scheduler::kv_drain>("kv_drain"),
+    state_field<&State::spec_decoding_stats>("spec_decoding_stats"),
+    field<Scheduler, &Scheduler::kv_connector_stats>("kv_connector_stats"),
+    nullable_field<Scheduler, &Scheduler::waiting_lora_adapters>(
+        "waiting_lora_adapters"),
+    nullable_field<Scheduler, &Scheduler::running_lora_adapters>(
+        "running_lora_adapters"),
+    {"cudagraph_stats", read_cudagraph_stats},
+    {"perf_stats", read_perf_stats},
+    state_field<&State::iteration_details>("iteration_details"),
 };
 
 using Prompt = PromptTokenStats;
@@ -122,11 +138,7 @@ void read_value(const JsonValue& value, PrefixCacheStats& out) {
   read_object(value, out, kPrefixCacheFields);
 }
 
-void read_value(const JsonValue& value, PerfStats& out) {
-  read_object(value, out, kPerfFields);
-}
-
-void read_value(const JsonValue& value, SchedulerStats& out) {
+void read_value(const JsonValue& value, TraceScheduler& out) {
   read_object(value, out, kSchedulerFields);
 }
 

@@ -1,10 +1,10 @@
 #pragma once
 
 #include "src/tools/replay/json_value.h"
+#include "src/tools/replay/trace_event.h"
 #include "vllm_metrics/stats/cache_stats.h"
 #include "vllm_metrics/stats/finish_reason.h"
 #include "vllm_metrics/stats/iteration_stats.h"
-#include "vllm_metrics/stats/scheduler_stats.h"
 
 namespace vllm_metrics::replay {
 
@@ -12,8 +12,7 @@ namespace vllm_metrics::replay {
 // structs an engine fills. Fields that are not there keep their default.
 void read_value(const JsonValue& value, CacheStats& out);
 void read_value(const JsonValue& value, PrefixCacheStats& out);
-void read_value(const JsonValue& value, PerfStats& out);
-void read_value(const JsonValue& value, SchedulerStats& out);
+void read_value(const JsonValue& value, TraceScheduler& out);
 void read_value(const JsonValue& value, IterationStats& out);
 void read_value(const JsonValue& value, PromptTokenStats& out);
 void read_value(const JsonValue& value, FinishedRequestStats& out);

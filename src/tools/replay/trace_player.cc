@@ -1,7 +1,10 @@
 #include "src/tools/replay/trace_player.h"
 
+#include <algorithm>
+#include <utility>
 #include <variant>
 
+#include "vllm_metrics/loggers/nixl_connector_metrics.h"
 #include "vllm_metrics/loggers/options.h"
 
 namespace vllm_metrics::replay {
@@ -24,7 +27,36 @@ StatLoggerOptions options_from(const TraceConfig& config) {
   options.aggregate_engine_logging = config.logger == TextLogger::kAggregated;
   options.client_count = config.client_count;
   options.wire_version = config.profile;
+  options.vllm_version = config.vllm_version;
+  options.show_hidden_metrics_for_version =
+      config.show_hidden_metrics_for_version;
+  options.kv_cache_metrics = config.kv_cache_metrics;
+  options.max_loras = config.max_loras;
+  options.num_speculative_tokens = config.num_speculative_tokens;
+  options.is_diffusion = config.is_diffusion;
+  if (config.kv_connector == KvConnector::kNixl) {
+    options.kv_connector = std::make_shared<NixlConnectorMetrics>();
+  }
+  options.enable_mfu_metrics = config.enable_mfu_metrics;
+  // In vLLM an environment variable, which means nothing without the switch.
+  options.debug_mfu_metrics = config.debug_mfu && config.enable_mfu_metrics;
+  options.cudagraph = config.cudagraph;
   return options;
+}
+
+// Lists `added` behind what is in `adapters`; one that is there already gets
+// the new count, as in a Python dict.
+void add_adapters(const std::vector<LoraAdapterCount>& added,
+                  std::vector<LoraAdapterCount>& adapters) {
+  for (const LoraAdapterCount& adapter : added) {
+    const auto known =
+        std::ranges::find(adapters, adapter.name, &LoraAdapterCount::name);
+    if (known != adapters.end()) {
+      known->num_requests = adapter.num_requests;
+    } else {
+      adapters.push_back(adapter);
+    }
+  }
 }
 
 }  // namespace
@@ -32,12 +64,15 @@ StatLoggerOptions options_from(const TraceConfig& config) {
 void TraceClock::set(const ClockReading& reading) {
   wall_ = reading.wall.value_or(wall_);
   monotonic_ = reading.mono.value_or(monotonic_);
+  mono_ns_ = reading.mono_ns.value_or(mono_ns_);
 }
 
 absl::StatusOr<std::unique_ptr<TracePlayer>> TracePlayer::create(
     const TraceConfig& config, const ClockReading& clocks,
     std::shared_ptr<LogSink> log_sink) {
-  std::unique_ptr<TracePlayer> player(new TracePlayer());
+  auto engine_core = EngineCore::create(config);
+  if (!engine_core.ok()) return engine_core.status();
+  std::unique_ptr<TracePlayer> player(new TracePlayer(*std::move(engine_core)));
   player->clock_->set(clocks);
   StatLoggerOptions options = options_from(config);
   options.clock = player->clock_;
@@ -64,7 +99,13 @@ absl::Status TracePlayer::apply(const InitEvent&) {
 }
 
 absl::Status TracePlayer::apply(const RecordEvent& event) {
-  manager_->record(pointer_to(event.scheduler), pointer_to(event.iteration),
+  SchedulerStats* scheduler = nullptr;
+  if (event.scheduler.has_value()) {
+    auto completed = engine_core_.complete(*event.scheduler, event.engine);
+    if (!completed.ok()) return completed.status();
+    scheduler = *completed;
+  }
+  manager_->record(scheduler, pointer_to(event.iteration),
                    pointer_to(event.mm_cache), event.engine);
   return absl::OkStatus();
 }
@@ -91,6 +132,8 @@ absl::Status TracePlayer::apply(const RequestEvent& event) {
   request.arrival_time = event.arrival;
   request.num_prompt_tokens = event.prompt_len;
   request.max_tokens_param = event.max_tokens;
+  request.lora_name = event.lora.value_or("");
+  request.lora = &lora_states_;
   if (event.parent.has_value()) {
     auto parent = join(*event.parent);
     if (!parent.ok()) return parent.status();
@@ -122,8 +165,15 @@ absl::Status TracePlayer::apply(const OutputEvent& event) {
   for (const RequestOutput& output : event.outputs) {
     apply_output(output, event.ts);
   }
-  manager_->record(pointer_to(event.scheduler), &iteration_,
-                   pointer_to(event.mm_cache), event.engine);
+  SchedulerStats* scheduler = nullptr;
+  if (event.scheduler.has_value()) {
+    auto completed = engine_core_.complete(*event.scheduler, event.engine);
+    if (!completed.ok()) return completed.status();
+    scheduler = *completed;
+    add_lora_states(*scheduler);
+  }
+  manager_->record(scheduler, &iteration_, pointer_to(event.mm_cache),
+                   event.engine);
   return absl::OkStatus();
 }
 
@@ -148,6 +198,19 @@ absl::Status TracePlayer::apply(const AbortEvent& event) {
     requests_.erase(found);
   }
   return absl::OkStatus();
+}
+
+// vLLM's front end follows the adapters of all engines together.
+void TracePlayer::add_lora_states(SchedulerStats& scheduler) {
+  lora_states_.update(live_adapters_);
+  add_adapters(live_adapters_.waiting_lora_adapters,
+               scheduler.waiting_lora_adapters);
+  add_adapters(live_adapters_.running_lora_adapters,
+               scheduler.running_lora_adapters);
+}
+
+absl::Status TracePlayer::apply(const KvBlockEvent& event) {
+  return engine_core_.apply(event, clock_->mono_ns());
 }
 
 absl::Status TracePlayer::apply(const SnapshotEvent&) {

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/tools/replay/engine_core.h"
 #include "src/tools/replay/trace_event.h"
 #include "vllm_metrics/loggers/clock.h"
 #include "vllm_metrics/loggers/log_sink.h"
@@ -16,6 +17,7 @@
 #include "vllm_metrics/registry/registry.h"
 #include "vllm_metrics/registry/snapshot.h"
 #include "vllm_metrics/stats/iteration_stats.h"
+#include "vllm_metrics/stats/lora_stats.h"
 #include "vllm_metrics/stats/request_state_stats.h"
 
 namespace vllm_metrics::replay {
@@ -27,15 +29,17 @@ class TraceClock : public Clock {
 
   double wall() const noexcept override { return wall_; }
   double monotonic() const noexcept override { return monotonic_; }
+  std::int64_t mono_ns() const noexcept { return mono_ns_; }
 
  private:
   double wall_ = 0.0;
   double monotonic_ = 0.0;
+  std::int64_t mono_ns_ = 0;
 };
 
 // Does to a StatLoggerManager what an engine and its front end do, as a trace
 // says. All numbers come from the library; this class only keeps the live
-// requests and passes things on.
+// requests and passes things on, the engine cores' part to EngineCore.
 //
 // Thread-safety: none.
 class TracePlayer {
@@ -47,6 +51,9 @@ class TracePlayer {
 
   // Applies one event. InvalidArgument: it does not fit those before it.
   absl::Status play(const TraceEvent& event);
+
+  // What the engine should say of the model's shape; empty: nothing.
+  const std::string& warning() const { return engine_core_.warning(); }
 
   const Registry& registry() const { return *manager_->registry(); }
 
@@ -62,7 +69,8 @@ class TracePlayer {
     std::int64_t children = 0;
   };
 
-  TracePlayer() = default;
+  explicit TracePlayer(EngineCore engine_core)
+      : engine_core_(std::move(engine_core)) {}
   static absl::Status apply(const TraceConfig& config);
   absl::Status apply(const InitEvent& event);
   absl::Status apply(const RecordEvent& event);
@@ -72,7 +80,9 @@ class TracePlayer {
   absl::Status apply(const RequestEvent& event);
   absl::Status apply(const OutputEvent& event);
   absl::Status apply(const AbortEvent& event);
+  absl::Status apply(const KvBlockEvent& event);
   absl::Status apply(const SnapshotEvent& event);
+  void add_lora_states(SchedulerStats& scheduler);
   void apply_output(const RequestOutput& output, double timestamp);
   absl::StatusOr<std::shared_ptr<ParentRequest>> join(const ParentRef& parent);
 
@@ -80,6 +90,9 @@ class TracePlayer {
   std::unique_ptr<StatLoggerManager> manager_;
   std::unordered_map<std::string, RequestStateStats> requests_;
   std::unordered_map<std::string, OpenParent> parents_;
+  LoraRequestStates lora_states_;
+  SchedulerStats live_adapters_;  // the lists of lora_states_, nothing else
+  EngineCore engine_core_;
   IterationStats iteration_;
   std::optional<Snapshot> snapshot_;
 };

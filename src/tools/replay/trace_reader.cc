@@ -13,7 +13,7 @@ namespace {
 
 // What nlohmann::json says behind `mark`: before it stand the error's number
 // and, in a parse error, the place, which is given here in another form.
-std::string_view complaint(const nlohmann::json::exception& error,
+std::string_view complaint(const Json::exception& error,
                            std::string_view mark) {
   const std::string_view text = error.what();
   const std::size_t at = text.find(mark);
@@ -77,13 +77,13 @@ absl::StatusOr<bool> TraceReader::next(TraceEvent& out) {
 }
 
 absl::Status TraceReader::read_line(TraceEvent& out) {
-  nlohmann::json line;
+  Json line;
   try {
-    line = nlohmann::json::parse(line_);
-  } catch (const nlohmann::json::parse_error& error) {
+    line = Json::parse(line_);
+  } catch (const Json::parse_error& error) {
     return error_at(":" + std::to_string(error.byte),
                     "not JSON: " + std::string(complaint(error, ": ")));
-  } catch (const nlohmann::json::exception& error) {
+  } catch (const Json::exception& error) {
     return error_here("not JSON: " + std::string(complaint(error, "] ")));
   }
   LineReport report;
