@@ -59,8 +59,11 @@ std::vector<double> bounds_of(const MetricSpec& spec,
   const auto named =
       std::ranges::find(options.buckets, spec.name, &BucketOverride::family);
   if (named != options.buckets.end()) return named->bounds;
-  if (spec.unit == "seconds" && !options.latency_buckets.empty())
+  const bool is_latency =
+      spec.unit == "seconds" && spec.condition == Condition::kAlways;
+  if (is_latency && !options.latency_buckets.empty()) {
     return options.latency_buckets;
+  }
   if (!spec.buckets.empty()) return {spec.buckets.begin(), spec.buckets.end()};
   return one_two_five_buckets(options.max_model_len);
 }

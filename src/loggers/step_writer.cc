@@ -4,7 +4,7 @@
 
 namespace vllm_metrics::inline v0 {
 
-void StepWriter::inc(std::size_t metric, std::int64_t n) noexcept {
+void StepWriter::inc_integer(std::size_t metric, std::int64_t n) noexcept {
   const BankLayout::Own* own = state_.find(metric, MetricKind::kCounter);
   if (own == nullptr) return;
   if (own->number == CounterNumber::kReal) {

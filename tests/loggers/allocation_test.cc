@@ -1,52 +1,16 @@
-#include <atomic>
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <string>
 #include <vector>
 
+#include "tests/allocation_count.h"
 #include "tests/loggers/surroundings.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
-
-namespace {
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t size, std::size_t alignment) {
-  allocations.fetch_add(1, std::memory_order_relaxed);
-  const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
-  throw std::bad_alloc();
-}
-}  // namespace
-
-// All other forms of new come back to these two.
-void* operator new(std::size_t size) {
-  return counted(size, alignof(std::max_align_t));
-}
-void* operator new(std::size_t size, std::align_val_t alignment) {
-  return counted(size, static_cast<std::size_t>(alignment));
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
-void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
-}
 
 namespace vllm_metrics {
 namespace {
 
 using namespace vllm_metrics::testing;
-
-template <class Work>
-std::size_t allocations_of(Work work) {
-  const std::size_t before = allocations.load();
-  work();
-  return allocations.load() - before;
-}
 
 // A step loop of 64 requests, through the request level: each decodes, two end
 // in every step and two begin.

@@ -139,8 +139,8 @@ struct StatLoggerOptions {
   // Bounds instead of vLLM's, by family; e.g. finer ones for a fast model.
   std::vector<BucketOverride> buckets = {};
 
-  // The same for all families of seconds that `buckets` does not name. None:
-  // vLLM's bounds.
+  // The same for all latencies of requests and tokens that `buckets` does not
+  // name. None: vLLM's bounds.
   std::vector<double> latency_buckets = {};
 
   // How many label sets of vllm:lora_requests_info an engine shows, the newest

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -24,7 +25,10 @@ class VLLM_METRICS_EXPORT StepWriter {
   StepWriter(const StepWriter&) = delete;
   StepWriter& operator=(const StepWriter&) = delete;
 
-  void inc(std::size_t metric, std::int64_t n = 1) noexcept;
+  template <std::integral Count = int>
+  void inc(std::size_t metric, Count n = 1) noexcept {
+    inc_integer(metric, static_cast<std::int64_t>(n));
+  }
   void inc(std::size_t metric, double v) noexcept;  // CounterNumber::kReal
   void set(std::size_t metric, double v) noexcept;
   void observe(std::size_t metric, double v) noexcept {
@@ -36,6 +40,8 @@ class VLLM_METRICS_EXPORT StepWriter {
   explicit StepWriter(State& state) noexcept : state_(state) {}
 
  private:
+  void inc_integer(std::size_t metric, std::int64_t n) noexcept;
+
   State& state_;
 };
 
