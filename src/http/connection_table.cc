@@ -32,6 +32,18 @@ std::uint64_t bytes_received(int fd) {
 
 }  // namespace
 
+void ConnectionTable::Connection::begin_request(TimePoint now) {
+  if (state == State::kWaiting) since = now;
+  if (state != State::kCut) state = State::kRequest;
+}
+
+void ConnectionTable::Connection::end_request(TimePoint now) {
+  if (state == State::kCut) return;
+  state = State::kWaiting;
+  since = now;
+  bytes_before = bytes_received(fd);
+}
+
 ConnectionTable::ConnectionTable(const ConnectionLimits& limits)
     : limits_(limits), connections_(limits.max_connections + kReserve) {}
 
@@ -43,18 +55,6 @@ ConnectionTable::Connection& ConnectionTable::open(int fd, TimePoint now) {
   *free = {.fd = fd, .state = State::kConnected, .since = now};
   ++size_;
   return *free;
-}
-
-void ConnectionTable::begin_request(Connection& connection, TimePoint now) {
-  if (connection.state == State::kWaiting) connection.since = now;
-  if (connection.state != State::kCut) connection.state = State::kRequest;
-}
-
-void ConnectionTable::end_request(Connection& connection, TimePoint now) {
-  if (connection.state == State::kCut) return;
-  connection.state = State::kWaiting;
-  connection.since = now;
-  connection.bytes_before = bytes_received(connection.fd);
 }
 
 void ConnectionTable::close(Connection& connection) {
@@ -82,7 +82,7 @@ void ConnectionTable::sweep(TimePoint now) {
   for (Connection& connection : connections_) {
     if (connection.state == State::kWaiting &&
         bytes_received(connection.fd) != connection.bytes_before) {
-      begin_request(connection, now);
+      connection.begin_request(now);
     }
     if (const auto due = deadline(connection); due && *due <= now) {
       cut(connection);

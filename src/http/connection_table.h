@@ -27,6 +27,9 @@ class ConnectionTable {
   using TimePoint = std::chrono::steady_clock::time_point;
 
   struct Connection {
+    void begin_request(TimePoint now);
+    void end_request(TimePoint now);
+
     enum class State {
       kFree,       // no connection
       kConnected,  // its first request is not whole
@@ -44,8 +47,6 @@ class ConnectionTable {
 
   // Not when full().
   Connection& open(int fd, TimePoint now);
-  void begin_request(Connection& connection, TimePoint now);
-  void end_request(Connection& connection, TimePoint now);
   void close(Connection& connection);
 
   // Cuts off who is overdue or one too many, and looks who began a request.

@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::start(
   if (auto status = check(options); !status.ok()) return status;
   auto listener = listen_on(options.address, options.port);
   if (!listener.ok()) return listener.status();
-  auto server = std::make_unique<Server>(std::move(registry), options,
-                                         *std::move(listener));
+  auto server = std::make_unique<Server>(
+      std::move(registry), std::move(options), *std::move(listener));
   if (auto status = server->start(); !status.ok()) return status;
   return std::unique_ptr<Exposer>(new Exposer(std::move(server)));
 }
@@ -67,7 +67,7 @@ Exposer::~Exposer() {
   stop();
   // Of the thread and of MHD's sockets a child has only the memory: destroying
   // them would wait for the one and act on the parent's others.
-  if (!server_->in_own_process()) server_.release();
+  if (!server_->in_own_process()) static_cast<void>(server_.release());
 }
 
 int Exposer::port() const { return server_->port(); }

@@ -68,7 +68,8 @@ int bound_port(int fd) {
 
 absl::StatusOr<Listener> listen_on(const std::string& address, int port) {
   // An empty address or one with a zero byte would be cut to another one.
-  const bool whole = !address.empty() && address.find('\0') == address.npos;
+  const bool whole =
+      !address.empty() && address.find('\0') == std::string::npos;
   const AddressList where =
       whole ? resolve_numeric(address, port) : AddressList(nullptr, nullptr);
   if (where == nullptr) {

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <cstdint>
 #include <system_error>
 #include <utility>
@@ -26,12 +26,10 @@ using Clock = std::chrono::steady_clock;
 // After an accept that failed, e.g. for want of file descriptors.
 constexpr std::int64_t kAcceptPauseMs = 100;
 
-// MHD takes bodies as void*, and only reads them.
-void* writable(std::string_view text) { return const_cast<char*>(text.data()); }
-
 Response create_text(std::string_view text) {
-  Response response(MHD_create_response_from_buffer(text.size(), writable(text),
-                                                    MHD_RESPMEM_PERSISTENT));
+  // MHD takes every body as void*; this kind it only reads.
+  Response response(MHD_create_response_from_buffer(
+      text.size(), const_cast<char*>(text.data()), MHD_RESPMEM_PERSISTENT));
   if (response != nullptr &&
       MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
                               "text/plain; charset=utf-8") != MHD_YES) {
@@ -70,17 +68,17 @@ ConnectionTable::Connection& find(MHD_Connection* connection) {
 }  // namespace
 
 Exposer::Server::Server(std::shared_ptr<Registry> registry,
-                        const ExposerOptions& options, Listener listener)
+                        ExposerOptions options, Listener listener)
     : registry_(std::move(registry)),
-      options_(options),
+      options_(std::move(options)),
       pid_(getpid()),
       listener_(std::move(listener)),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
-      connections_(
-          {.max_connections = static_cast<std::size_t>(options.max_connections),
-           .request_timeout = options.request_timeout,
-           .keep_alive_timeout = options.keep_alive_timeout}),
-      pages_(options.text_format) {}
+      connections_({.max_connections =
+                        static_cast<std::size_t>(options_.max_connections),
+                    .request_timeout = options_.request_timeout,
+                    .keep_alive_timeout = options_.keep_alive_timeout}),
+      format_(options_.text_format) {}
 
 Exposer::Server::~Server() { stop(); }
 
@@ -98,7 +96,6 @@ absl::Status Exposer::Server::start() {
   try {
     thread_ = std::thread(&Server::run, this);
   } catch (const std::system_error& error) {
-    MHD_stop_daemon(std::exchange(daemon_, nullptr));
     return absl::ResourceExhaustedError(
         absl::StrCat("cannot start the endpoint's thread: ", error.what()));
   }
@@ -107,7 +104,7 @@ absl::Status Exposer::Server::start() {
 
 absl::Status Exposer::Server::start_daemon() {
   if (stop_event_.value() < 0) return absl::ErrnoToStatus(errno, "eventfd");
-  daemon_ = MHD_start_daemon(
+  daemon_.reset(MHD_start_daemon(
       MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr,
       &Server::on_request, this,  //
       MHD_OPTION_NOTIFY_CONNECTION, &Server::on_connection, this,
@@ -117,16 +114,16 @@ absl::Status Exposer::Server::start_daemon() {
       MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       static_cast<std::size_t>(options_.connection_memory_bytes),
       MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,  // blocked on our thread
-      MHD_OPTION_END);
+      MHD_OPTION_END));
   if (daemon_ == nullptr) {
-    return absl::ErrnoToStatus(errno, "libmicrohttpd did not start");
+    return absl::ResourceExhaustedError(
+        absl::StrCat("libmicrohttpd did not start: ",
+                     std::generic_category().message(errno)));
   }
-  epoll_fd_ = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  if (!create_responses()) {
-    MHD_stop_daemon(std::exchange(daemon_, nullptr));
-    return absl::ResourceExhaustedError("out of memory");
-  }
-  return absl::OkStatus();
+  epoll_fd_ =
+      MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+  return create_responses() ? absl::OkStatus()
+                            : absl::ResourceExhaustedError("out of memory");
 }
 
 bool Exposer::Server::create_responses() {
@@ -164,14 +161,14 @@ void Exposer::Server::run() noexcept {
     poll(fds, std::size(fds), wait_ms(!accepting));
     if (fds[0].revents != 0) break;
     if (fds[2].revents != 0) accept_waiting();
-    MHD_run(daemon_);
+    MHD_run(daemon_.get());
     connections_.sweep(Clock::now());
   }
   // Also for the copies that forked children have: the port is free now.
   shutdown(listener_.socket.value(), SHUT_RDWR);
   listener_.socket.reset();
   connections_.cut_all();
-  MHD_stop_daemon(std::exchange(daemon_, nullptr));
+  daemon_.reset();
   process_metrics_.reset();
 }
 
@@ -179,7 +176,7 @@ void Exposer::Server::run() noexcept {
 int Exposer::Server::wait_ms(bool pausing) const {
   std::int64_t wait = pausing ? kAcceptPauseMs : INT_MAX;
   MHD_UNSIGNED_LONG_LONG mhd = 0;
-  if (MHD_get_timeout(daemon_, &mhd) == MHD_YES) {
+  if (MHD_get_timeout(daemon_.get(), &mhd) == MHD_YES) {
     wait = std::min(wait, static_cast<std::int64_t>(mhd));
   }
   if (const auto next = connections_.next_deadline()) {
@@ -202,7 +199,8 @@ void Exposer::Server::accept_waiting() {
       accept_failed_ = errno != EAGAIN;
       return;
     }
-    MHD_add_connection(daemon_, fd, address, size);  // closes it on failure
+    // Closes it on failure.
+    MHD_add_connection(daemon_.get(), fd, address, size);
   } while (!connections_.at_limit());
 }
 
@@ -231,7 +229,7 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
                                        void** request) {
   auto& server = *static_cast<Server*>(self);
   if (*request == nullptr) {
-    server.connections_.begin_request(find(connection), Clock::now());
+    find(connection).begin_request(Clock::now());
     *request = self;
     return MHD_YES;
   }
@@ -242,11 +240,10 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
   return server.answer(connection, path, method);
 }
 
-void Exposer::Server::on_request_end(void* self, MHD_Connection* connection,
+void Exposer::Server::on_request_end(void* /*self*/, MHD_Connection* connection,
                                      void** /*request*/,
                                      MHD_RequestTerminationCode /*code*/) {
-  auto& server = *static_cast<Server*>(self);
-  server.connections_.end_request(find(connection), Clock::now());
+  find(connection).end_request(Clock::now());
 }
 
 MHD_Result Exposer::Server::answer(MHD_Connection* connection,
@@ -269,16 +266,14 @@ MHD_Result Exposer::Server::answer(MHD_Connection* connection,
 // Null when there is no memory for the page.
 Response Exposer::Server::render() noexcept {
   try {
-    auto page = pages_.take();
-    registry_->snapshot(page->snapshot);
-    if (add_missing_process_metrics(page->snapshot)) {
-      registry_->snapshot(page->snapshot);
-    }
-    const std::string_view text = page->format.render(page->snapshot);
+    registry_->snapshot(snapshot_);
+    if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
+    auto body = bodies_.take(format_.render(snapshot_));
     Response response(MHD_create_response_from_buffer_with_free_callback_cls(
-        text.size(), writable(text), &PagePool::give_back, page.get()));
+        body->text.size(), body->text.data(), &BodyPool::give_back,
+        body.get()));
     if (response == nullptr) return nullptr;
-    page.release();  // the response gives it back
+    static_cast<void>(body.release());  // the response gives it back
     if (MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
                                 TextFormat::kContentType.data()) != MHD_YES) {
       return nullptr;
@@ -291,12 +286,12 @@ Response Exposer::Server::render() noexcept {
 
 // Another endpoint had them when we started; when the page has changed since,
 // that one may have gone.
-bool Exposer::Server::add_missing_process_metrics(const Snapshot& snapshot) {
+bool Exposer::Server::add_missing_process_metrics() {
   if (!options_.process_metrics || process_metrics_ ||
-      snapshot.schema == last_schema_) {
+      snapshot_.schema == last_schema_) {
     return false;
   }
-  last_schema_ = snapshot.schema;
+  last_schema_ = snapshot_.schema;
   auto added = add_process_metrics(*registry_);
   if (!added.ok()) return false;
   process_metrics_ = *std::move(added);

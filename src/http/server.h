@@ -11,13 +11,15 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "src/http/body_pool.h"
 #include "src/http/connection_table.h"
 #include "src/http/listener.h"
-#include "src/http/page_pool.h"
 #include "src/http/unique_fd.h"
 #include "src/registry/mutex.h"
+#include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/registry/snapshot.h"
 
 namespace vllm_metrics::inline v0::http {
 
@@ -28,6 +30,11 @@ struct ResponseDeleter {
 };
 using Response = std::unique_ptr<MHD_Response, ResponseDeleter>;
 
+struct DaemonStopper {
+  void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
+};
+using Daemon = std::unique_ptr<MHD_Daemon, DaemonStopper>;
+
 // The endpoint's thread and everything it owns.
 //
 // MHD speaks HTTP, on our thread and on connections that we accept: a thread of
@@ -36,7 +43,7 @@ using Response = std::unique_ptr<MHD_Response, ResponseDeleter>;
 // scraper disconnects, or spins.
 class Exposer::Server {
  public:
-  Server(std::shared_ptr<Registry> registry, const ExposerOptions& options,
+  Server(std::shared_ptr<Registry> registry, ExposerOptions options,
          Listener listener);
   ~Server();
 
@@ -63,7 +70,7 @@ class Exposer::Server {
   MHD_Result answer(MHD_Connection* connection, std::string_view path,
                     std::string_view method) noexcept;
   Response render() noexcept;
-  bool add_missing_process_metrics(const Snapshot& snapshot);
+  bool add_missing_process_metrics();
 
   static MHD_Result on_request(void* self, MHD_Connection* connection,
                                const char* path, const char* method,
@@ -82,9 +89,11 @@ class Exposer::Server {
   UniqueFd stop_event_;
 
   ConnectionTable connections_;
-  PagePool pages_;
+  BodyPool bodies_;
+  TextFormat format_;
+  Snapshot snapshot_;
   Response not_found_, not_allowed_, unavailable_;
-  MHD_Daemon* daemon_ = nullptr;
+  Daemon daemon_;
   int epoll_fd_ = -1;  // the daemon's
   bool accept_failed_ = false;
 

@@ -63,7 +63,7 @@ TEST_CASE(
     "[http]") {
   Table t;
   auto& connection = t.open(100.0);
-  if (GENERATE(false, true)) t.table.begin_request(connection, at(105.0));
+  if (GENERATE(false, true)) connection.begin_request(at(105.0));
   CHECK(t.table.next_deadline() == at(110.0));
   t.table.sweep(at(109.999));
   CHECK_FALSE(is_shut_down(t.pairs[0]));
@@ -77,14 +77,14 @@ TEST_CASE("ConnectionTable: a later request has its time from its beginning",
           "[http]") {
   Table t;
   auto& connection = t.open(100.0);
-  t.table.begin_request(connection, at(101.0));
-  t.table.end_request(connection, at(102.0));
+  connection.begin_request(at(101.0));
+  connection.end_request(at(102.0));
   CHECK(t.table.next_deadline() == at(162.0));
   t.table.sweep(at(161.999));
   CHECK_FALSE(is_shut_down(t.pairs[0]));
   SECTION("with a request") {
-    t.table.begin_request(connection, at(161.999));
-    t.table.begin_request(connection, at(165.0));  // its headers are whole
+    connection.begin_request(at(161.999));
+    connection.begin_request(at(165.0));  // its headers are whole
     CHECK(t.table.next_deadline() == at(171.999));
   }
   SECTION("without one") {
@@ -104,8 +104,8 @@ TEST_CASE("ConnectionTable: a newcomer takes the place of the longest idle",
     CHECK(second.state == State::kConnected);
   }
   SECTION("who was answered before the other came") {
-    t.table.begin_request(first, at(1.1));
-    t.table.end_request(first, at(1.6));
+    first.begin_request(at(1.1));
+    first.end_request(at(1.6));
     t.open(2.0);
     CHECK(first.state == State::kWaiting);
     CHECK(second.state == State::kCut);
@@ -132,8 +132,8 @@ TEST_CASE("ConnectionTable: nobody goes within his second to be answered",
   Table t;
   auto& first = t.open(1.0);
   auto& second = t.open(1.0);
-  t.table.begin_request(first, at(1.0));
-  t.table.begin_request(second, at(1.0));
+  first.begin_request(at(1.0));
+  second.begin_request(at(1.0));
   auto& third = t.open(1.95);
   CHECK(t.table.next_deadline() == at(2.0));
   t.table.sweep(at(1.9999));
@@ -149,8 +149,8 @@ TEST_CASE("ConnectionTable: who was cut off stays so until it is closed",
   Table t;
   auto& first = t.open(1.0);
   t.table.sweep(at(11.0));
-  t.table.begin_request(first, at(12.0));
-  t.table.end_request(first, at(13.0));
+  first.begin_request(at(12.0));
+  first.end_request(at(13.0));
   CHECK(first.state == State::kCut);
   CHECK(t.table.next_deadline() == std::nullopt);
   t.table.close(first);
@@ -172,8 +172,8 @@ TEST_CASE("ConnectionTable: cut_all ends every connection", "[http]") {
   Table t;
   t.open(1.0);
   auto& waiting = t.open(1.0);
-  t.table.begin_request(waiting, at(1.0));
-  t.table.end_request(waiting, at(1.0));
+  waiting.begin_request(at(1.0));
+  waiting.end_request(at(1.0));
   t.table.cut_all();
   CHECK(is_shut_down(t.pairs[0]));
   CHECK(is_shut_down(t.pairs[1]));

@@ -41,23 +41,25 @@ struct ExposerOptions {
   // --- Limits on clients --------------------------------------------------
 
   // Connections, 1 to 1024. One more takes the place of the one that has been
-  // waiting longest for its next request, so idle clients never keep a scraper
-  // out. Each costs `connection_memory_bytes`, and a page while it is being
-  // sent. Raise it when more clients than this scrape at the same time.
+  // idle for the longest time (0.1 s at least), else of one that has been slow
+  // for more than a second, so neither keeps a scraper out. Each costs
+  // `connection_memory_bytes`, and a page while it is being sent. Raise it when
+  // more clients than this scrape at the same time.
   int max_connections = 32;
 
-  // From the first byte of a request to the last byte of its answer, and from
-  // connecting to the first request: 1 ms to 1 h. A client that is slower is
-  // cut off, however steadily it trickles. Prometheus gives up after 10 s too
-  // (`scrape_timeout`); raise both together.
+  // For one request and its answer, 1 ms to 1 h: from its first byte (the first
+  // request of a connection: from connecting) to the last byte of the answer.
+  // A client that is slower is cut off, however steadily it trickles.
+  // Prometheus gives up after 10 s too (`scrape_timeout`): raise both together.
   std::chrono::milliseconds request_timeout = std::chrono::seconds(10);
 
   // How long a connection may wait for its next request, 1 ms to 24 h. Keep it
   // above the scrape interval, or each scrape has to connect anew.
   std::chrono::milliseconds keep_alive_timeout = std::chrono::minutes(2);
 
-  // Memory for the headers of one request and of its answer, 4096 to 1048576
-  // bytes. A request with larger headers is answered 431 (414 for its path).
+  // For the headers of one request and of its answer, 4096 to 1048576 bytes. A
+  // request with more is answered 431 (414 when it is the path). Raise it for
+  // clients behind a proxy that adds large headers.
   int connection_memory_bytes = 32768;
 };
 
@@ -66,8 +68,8 @@ struct ExposerOptions {
 // every other method 405, a page that could not be made 503; a query is
 // ignored. Nothing that a client sends becomes a metric.
 //
-// One thread of its own accepts, renders and sends; it blocks all signals and
-// never makes a caller of the library wait. Each answer is one snapshot.
+// One thread of its own accepts, renders and sends; it takes no signal meant
+// for the process and never makes a step wait. Each answer is one snapshot.
 //
 // Thread-safety: start() and all members from any thread.
 // Errors: start() returns InvalidArgument for an option out of range (naming
