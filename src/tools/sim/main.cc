@@ -1,0 +1,255 @@
+// vllm-metrics-sim: an engine without a GPU, for its metrics.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "src/tools/sim/progress_line.h"
+#include "src/tools/sim/real_time.h"
+#include "src/tools/sim/sim_options.h"
+#include "src/tools/sim/simulation.h"
+#include "src/tools/sim/trace_reader.h"
+#include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/http/exposer.h"
+#include "vllm_metrics/version.h"
+
+namespace vllm_metrics::sim {
+namespace {
+
+constexpr int kExitUnusable = 1;    // a port or a file
+constexpr int kExitNotAllowed = 2;  // a flag or the trace
+
+// Arrivals without --seconds, unless somebody is served while time passes.
+constexpr double kSyntheticSeconds = 60.0;
+
+// Real seconds between two looks for a signal and two lines of progress.
+constexpr double kLookInterval = 0.1;
+
+int fail(int exit_status, std::string_view message) {
+  fmt::print(stderr, "vllm-metrics-sim: {}\n", message);
+  return exit_status;
+}
+
+std::string_view message_of(const absl::Status& status) {
+  const auto message = status.message();
+  return {message.data(), message.size()};
+}
+
+int fail(int exit_status, const absl::Status& status) {
+  return fail(exit_status, message_of(status));
+}
+
+Ticks end_of_run(const SimOptions& options) {
+  const double seconds = options.seconds.value_or(SimOptions::kUnlimited);
+  return std::isinf(seconds) ? kNever : to_ticks(seconds);
+}
+
+absl::StatusOr<std::unique_ptr<Workload>> make_workload(
+    const SimOptions& options) {
+  if (!options.trace.empty()) {
+    auto trace = read_trace(options.trace);
+    if (absl::IsNotFound(trace.status())) {
+      return absl::NotFoundError(
+          fmt::format("--trace {}", message_of(trace.status())));
+    }
+    if (!trace.ok()) return trace.status();
+    return std::make_unique<TraceWorkload>(
+        options.trace, trace->epoch, std::move(trace->requests), options.seed);
+  }
+  SyntheticWorkload::Options synthetic = options.synthetic;
+  synthetic.max_tokens = options.scheduler.max_model_len;
+  const bool serving = options.listen.has_value() && !std::isinf(options.speed);
+  if (!options.seconds.has_value() && !serving) {
+    synthetic.end = to_ticks(kSyntheticSeconds);
+  }
+  return std::make_unique<SyntheticWorkload>(synthetic, options.seed);
+}
+
+// A file that a flag asks for, opened before the run so that a bad name does
+// not cost one.
+class OutputFile {
+ public:
+  OutputFile(std::string_view flag, const std::string& name)
+      : flag_(flag), name_(name) {
+    if (!wanted()) return;
+    errno = 0;
+    out_.open(name, std::ios::trunc);
+    error_ = errno;
+  }
+
+  bool wanted() const { return !name_.empty(); }
+  std::ostream& out() { return out_; }
+
+  // False, with a message, when not everything could be written so far.
+  bool complete() {
+    if (!wanted() || out_.flush()) return true;
+    if (error_ == 0) error_ = errno;
+    fail(kExitUnusable, fmt::format("{} {}: cannot be written: {}", flag_,
+                                    name_, std::strerror(error_)));
+    return false;
+  }
+
+ private:
+  std::string_view flag_;
+  std::string name_;
+  std::ofstream out_;
+  int error_ = 0;  // errno of opening it
+};
+
+struct OutputFiles {
+  OutputFile page;
+  OutputFile requests;
+  OutputFile inter_token;
+
+  bool complete() {
+    const bool page_complete = page.complete();
+    const bool requests_complete = requests.complete();
+    return inter_token.complete() && page_complete && requests_complete;
+  }
+};
+
+std::string progress_text(const Simulation& simulation, Ticks end) {
+  const RunReport& report = simulation.report();
+  const double now = to_seconds(simulation.now());
+  std::string text = fmt::format(
+      "{:.1f} s: {} running, {} waiting, {} finished", now,
+      simulation.num_running(), simulation.num_waiting(), report.finished());
+  double done = end == kNever ? 0.0 : now / to_seconds(end);
+  if (const auto size = simulation.workload().size(); size.has_value()) {
+    const auto served = report.finished() + report.refused();
+    done = std::max(done,
+                    static_cast<double>(served) / static_cast<double>(*size));
+  }
+  if (done > 0.0) text += fmt::format(", {:.0f} %", 100.0 * done);
+  return text;
+}
+
+// Waits in real time for virtual `then`, or until a signal.
+void wait_until(Ticks then, Simulation& simulation, RealTime& time,
+                ProgressLine& progress, Ticks end) {
+  for (;;) {
+    const double left = time.seconds_until(then);
+    if (left <= 0.0 || time.interrupted()) return;
+    simulation.advance_to(std::min(time.virtual_now(), then));
+    progress.show(progress_text(simulation, end));
+    time.sleep(std::min(left, kLookInterval));
+  }
+}
+
+// Until every request is served, the end is reached, or a signal came.
+void run(Simulation& simulation, RealTime& time, ProgressLine& progress,
+         Ticks end) {
+  double next_look = 0.0;
+  while (!time.interrupted()) {
+    if (const double now = time.elapsed_seconds(); now >= next_look) {
+      next_look = now + kLookInterval;
+      time.sleep(0.0);
+      progress.show(progress_text(simulation, end));
+    }
+    const Ticks next = simulation.next_event();
+    if (next == kNever) break;
+    wait_until(std::min(next, end), simulation, time, progress, end);
+    if (time.interrupted()) break;
+    if (next > end) {
+      simulation.advance_to(end);
+      break;
+    }
+    simulation.run_event(next);
+  }
+  simulation.finish();
+  progress.clear();
+}
+
+int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
+  OutputFiles files = {.page = {"--page", options.page_file},
+                       .requests = {"--requests", options.requests_file},
+                       .inter_token = {"--itl", options.itl_file}};
+  if (!files.complete()) return kExitUnusable;
+  if (files.requests.wanted()) write_request_header(files.requests.out());
+
+  ProgressLine progress;
+  Simulation::Hooks hooks;
+  hooks.log_sink = sink_above(progress);
+  if (files.requests.wanted()) {
+    hooks.finished = [&files](int engine, const Request& request) {
+      write_request_row(files.requests.out(), engine, request);
+    };
+  }
+  auto created =
+      Simulation::create(options, std::move(workload), std::move(hooks));
+  if (!created.ok()) return fail(kExitNotAllowed, created.status());
+  Simulation& simulation = **created;
+
+  // Before the endpoint: its thread is not to take the signals.
+  RealTime time(options.speed);
+  std::unique_ptr<http::Exposer> exposer;
+  if (options.listen.has_value()) {
+    auto started = http::Exposer::start(
+        simulation.registry(),
+        {.address = options.listen->host, .port = options.listen->port});
+    if (!started.ok()) return fail(kExitUnusable, started.status());
+    exposer = *std::move(started);
+    // Not among the log lines: those are the same in every run of a seed.
+    fmt::print("Listening on {}\n", exposer->url());
+    std::fflush(stdout);
+  }
+
+  run(simulation, time, progress, end_of_run(options));
+  fmt::print("{}", simulation.report().summary(
+                       {.workload = simulation.workload().description(),
+                        .virtual_seconds = to_seconds(simulation.now()),
+                        .real_seconds = time.elapsed_seconds(),
+                        .record_seconds = simulation.record_seconds(),
+                        .interrupted = time.interrupted(),
+                        .kv_cache_limited = simulation.kv_cache_limited()}));
+  std::fflush(stdout);
+
+  if (files.page.wanted()) {
+    files.page.out() << TextFormat().render(*simulation.registry());
+  }
+  if (files.inter_token.wanted()) {
+    write_inter_token_rows(files.inter_token.out(),
+                           simulation.report().inter_token());
+  }
+  const bool written = files.complete();
+  if (exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
+  return written ? 0 : kExitUnusable;
+}
+
+int main_with(std::span<const char* const> arguments) {
+  const auto options = parse_options(arguments);
+  if (!options.ok()) return fail(kExitNotAllowed, options.status());
+  if (options->help) {
+    fmt::print("{}", help_text());
+    return 0;
+  }
+  if (options->version) {
+    fmt::print("vllm-metrics-sim {}\n", version());
+    return 0;
+  }
+  auto workload = make_workload(*options);
+  if (!workload.ok()) {
+    return fail(kExitNotAllowed, workload.status());
+  }
+  return serve(*options, *std::move(workload));
+}
+
+}  // namespace
+}  // namespace vllm_metrics::sim
+
+int main(int argc, char** argv) {
+  const std::span<const char* const> arguments(argv,
+                                               static_cast<std::size_t>(argc));
+  return vllm_metrics::sim::main_with(arguments.subspan(argc > 0 ? 1 : 0));
+}

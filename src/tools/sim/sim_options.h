@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "absl/status/statusor.h"
+#include "src/tools/sim/engine_core.h"
+#include "src/tools/sim/workload.h"
+#include "vllm_metrics/catalogue/metric_spec.h"
+
+namespace vllm_metrics::sim {
+
+struct HostPort {
+  std::string host;
+  int port = 0;
+};
+
+// The command line. `vllm-metrics-sim --help` says what each is for.
+struct SimOptions {
+  static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+
+  // --- The workload ------------------------------------------------------
+  std::string trace;  // file; empty: the synthetic one
+  SyntheticWorkload::Options synthetic;
+  std::uint64_t seed = 0;
+
+  // --- The engine --------------------------------------------------------
+  std::int64_t engines = 1;
+  SchedulerParameters scheduler;
+  std::int64_t block_size = 16;
+  std::optional<std::int64_t> num_gpu_blocks;  // unset: what the memory holds
+  Hardware hardware;
+
+  // --- The run -----------------------------------------------------------
+  double speed = 1.0;             // virtual by real seconds; kUnlimited: max
+  std::optional<double> seconds;  // virtual; unset: as the workload has it
+  double log_interval = 10.0;     // virtual seconds; 0: no log lines
+
+  // --- What comes out ----------------------------------------------------
+  std::string model_name = "sim-8b";
+  WireVersion wire_version = {0, 30};
+  bool aggregate_engine_logging = false;
+  std::optional<HostPort> listen;  // unset: no endpoint
+  double linger = 0.0;             // real seconds
+  std::string page_file;           // these three: empty for none
+  std::string requests_file;
+  std::string itl_file;
+
+  bool help = false;
+  bool version = false;
+};
+
+// `arguments` without the program's name. Errors: InvalidArgument that names
+// the flag, the value and what is allowed.
+absl::StatusOr<SimOptions> parse_options(
+    std::span<const char* const> arguments);
+
+// What --help prints.
+std::string help_text();
+
+// Nothing when `text` is not "host:port".
+std::optional<HostPort> parse_host_port(std::string_view text);
+
+}  // namespace vllm_metrics::sim

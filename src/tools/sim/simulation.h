@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "src/tools/sim/engine_core.h"
+#include "src/tools/sim/run_report.h"
+#include "src/tools/sim/sim_options.h"
+#include "src/tools/sim/virtual_time.h"
+#include "src/tools/sim/workload.h"
+#include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/registry/registry.h"
+
+namespace vllm_metrics::sim {
+
+// The front end of a serving system and its engines, driven by events in
+// virtual time: a request arrives, a step ends, a log interval has passed.
+//
+// The caller asks for the time of the next event, waits for it or not, and lets
+// it happen. One thread does all of this; the page may be scraped meanwhile.
+class Simulation {
+ public:
+  // `finished` is called with each request that ends; empty for none.
+  struct Hooks {
+    std::shared_ptr<LogSink> log_sink;
+    std::function<void(int engine, const Request& request)> finished;
+  };
+
+  static absl::StatusOr<std::unique_ptr<Simulation>> create(
+      const SimOptions& options, std::unique_ptr<Workload> workload,
+      Hooks hooks);
+  ~Simulation();
+
+  // kNever when every request has been served.
+  Ticks next_event() const;
+
+  // Lets happen what is due at `now`, which is next_event().
+  void run_event(Ticks now);
+
+  // Time passes without an event; not beyond next_event().
+  void advance_to(Ticks now);
+
+  // Writes the log lines of the last, incomplete interval.
+  void finish();
+
+  // Applies from the next step on.
+  SchedulerParameters& parameters() { return parameters_; }
+
+  Ticks now() const { return clock_->now(); }
+  bool kv_cache_limited() const { return kv_cache_limited_; }
+  std::int64_t num_running() const;
+  std::int64_t num_waiting() const;
+  const RunReport& report() const { return report_; }
+  const Workload& workload() const { return *workload_; }
+  double record_seconds() const { return record_seconds_; }
+  const std::shared_ptr<Registry>& registry() const {
+    return manager_->registry();
+  }
+
+ private:
+  // An engine with what the front end keeps for it.
+  struct Rank {
+    Rank(int engine_index, EngineCore engine)
+        : index(engine_index), core(std::move(engine)) {}
+
+    int index;
+    EngineCore core;
+    std::vector<std::unique_ptr<Request>> inbox;  // between two of its steps
+    Ticks step_end = kNever;                      // kNever: it sleeps
+    IterationStats iteration;
+
+    // Since the last record(), for the simulator's own metrics.
+    std::int64_t arrived = 0;
+    std::int64_t refused = 0;
+    std::vector<double> front_end_delays;  // of requests that finished
+  };
+
+  Simulation(const SimOptions& options, std::unique_ptr<Workload> workload,
+             Hooks hooks);
+  absl::Status start(const SimOptions& options);
+  StepMetrics own_metrics();
+
+  void take_next_request();
+  void accept_request();
+  Rank& least_loaded_rank();
+  void start_step(Rank& rank, Ticks now);
+  void end_step(Rank& rank, Ticks now);
+  void record(Rank& rank, const IterationStats* iteration);
+
+  SchedulerParameters parameters_;
+  Hardware hardware_;
+  std::unique_ptr<Workload> workload_;
+  Hooks hooks_;
+  bool kv_cache_limited_;
+  Ticks front_end_delay_;
+  Ticks log_interval_;  // kNever: no log lines
+  Ticks next_log_;
+  std::shared_ptr<VirtualClock> clock_;
+  std::vector<std::unique_ptr<Rank>> ranks_;
+  std::unique_ptr<StatLoggerManager> manager_;
+  std::optional<Handle<Gauge>> seconds_gauge_;
+
+  std::unique_ptr<Request> next_request_;  // not there yet; null: no more
+  std::int64_t num_requests_ = 0;
+  std::size_t next_rank_ = 0;  // where equally loaded ranks are tried first
+  RunReport report_;
+  double record_seconds_ = 0.0;  // real
+};
+
+}  // namespace vllm_metrics::sim

@@ -1,0 +1,107 @@
+#include "src/tools/sim/sim_options.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <initializer_list>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace vllm_metrics::sim {
+namespace {
+
+absl::StatusOr<SimOptions> parse(std::vector<const char*> arguments) {
+  return parse_options(arguments);
+}
+
+std::string error_of(std::vector<const char*> arguments) {
+  return std::string(parse(std::move(arguments)).status().message());
+}
+
+TEST_CASE("SimOptions: a value follows its flag or an equals sign", "[tools]") {
+  const auto options = parse(
+      {"--engines", "4", "--block-size=32", "--speed", "max", "--seconds=2.5",
+       "--no-prefix-caching", "--num-gpu-blocks", "unlimited",
+       "--metrics-version", "0.28", "--seed", "18446744073709551615"});
+  REQUIRE(options.ok());
+  CHECK(options->engines == 4);
+  CHECK(options->block_size == 32);
+  CHECK(std::isinf(options->speed));
+  CHECK(options->seconds == 2.5);
+  CHECK_FALSE(options->scheduler.prefix_caching);
+  CHECK(options->num_gpu_blocks == KvBlockPool::kUnlimited);
+  CHECK(options->wire_version == WireVersion{0, 28});
+  CHECK(options->seed == 18446744073709551615u);
+}
+
+TEST_CASE("SimOptions: without flags it is one engine in real time",
+          "[tools]") {
+  const auto options = parse({});
+  REQUIRE(options.ok());
+  CHECK(options->engines == 1);
+  CHECK(options->speed == 1.0);
+  CHECK_FALSE(options->seconds.has_value());
+  CHECK_FALSE(options->num_gpu_blocks.has_value());
+  CHECK_FALSE(options->listen.has_value());
+}
+
+TEST_CASE("SimOptions: an error names flag, value and what is allowed",
+          "[tools]") {
+  CHECK(error_of({"--engines", "0"}) ==
+        "--engines = 0; allowed: a whole number from 1 to 256");
+  CHECK(error_of({"--engines=2x"}) ==
+        "--engines = 2x; allowed: a whole number from 1 to 256");
+  CHECK(error_of({"--speed", "fast"}) ==
+        "--speed = fast; allowed: a number from 0.001 to 1000000000, or max");
+  CHECK(error_of({"--prefix-share", "nan"}) ==
+        "--prefix-share = nan; allowed: a number from 0 to 1");
+  CHECK(error_of({"--num-gpu-blocks", "-1"}) ==
+        "--num-gpu-blocks = -1; allowed: a whole number from 0 to 100000000, "
+        "or unlimited");
+  CHECK(error_of({"--seed", "-1"}) ==
+        "--seed = -1; allowed: a whole number from 0 to 18446744073709551615");
+  CHECK(error_of({"--metrics-version", "0.26"}) ==
+        "--metrics-version = 0.26; allowed: 0.27, 0.28, 0.29 or 0.30");
+  CHECK(error_of({"--page="}) ==
+        "--page = ; allowed: a text that is not empty");
+  CHECK(error_of({"--rate"}) ==
+        "--rate: no value; allowed: a number from 1e-06 to 1000000");
+  CHECK(error_of({"--sped", "1"}) == "--sped: no such flag; --help lists them");
+  CHECK(error_of({"trace.csv"}) ==
+        "trace.csv: no such flag; --help lists them");
+  CHECK(error_of({"--help=no"}) == "--help=no: --help takes no value");
+}
+
+TEST_CASE("SimOptions: a flag that could do nothing is refused", "[tools]") {
+  CHECK(error_of({"--rate", "3", "--trace", "x"}) ==
+        "--rate: allowed only without --trace x, it shapes the synthetic "
+        "workload");
+  CHECK(error_of({"--linger", "3"}) ==
+        "--linger: allowed only with --listen, whose endpoint it keeps");
+}
+
+TEST_CASE("SimOptions: --listen takes an address and a port", "[tools]") {
+  const auto of = [](const char* text) {
+    const auto parsed = parse_host_port(text);
+    if (!parsed.has_value()) return std::string("refused");
+    return parsed->host + " " + std::to_string(parsed->port);
+  };
+  CHECK(of("127.0.0.1:8000") == "127.0.0.1 8000");
+  CHECK(of("localhost:0") == "127.0.0.1 0");
+  CHECK(of("[::1]:65535") == "::1 65535");
+  for (const char* text : {"", "8000", ":8000", "1.2.3.4", "1.2.3.4:",
+                           "1.2.3.4:65536", "1.2.3.4:-1", "1.2.3.4:8o"}) {
+    CHECK(of(text) == "refused");
+  }
+}
+
+TEST_CASE("SimOptions: the help fits a terminal of 80 columns", "[tools]") {
+  std::istringstream lines(help_text());
+  for (std::string line; std::getline(lines, line);) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
+}
+
+}  // namespace
+}  // namespace vllm_metrics::sim
