@@ -45,7 +45,8 @@ std::string without_python_constants(std::string_view text) {
 std::string reason_of(const Json::exception& error) {
   const std::string_view what = error.what();
   const std::size_t end = what.find("] ");
-  return std::string(end == what.npos ? what : what.substr(end + 2));
+  return std::string(end == std::string_view::npos ? what
+                                                   : what.substr(end + 2));
 }
 
 absl::StatusOr<Json> parse(std::string_view text, std::string_view file) {
@@ -147,8 +148,8 @@ std::string modelopt_kind(const ConfigFields& quantization) {
       algorithm = nested->text({"quant_algo"}).value_or("");
     }
   }
-  if (algorithm.find("MXFP8") != algorithm.npos) return "modelopt_mxfp8";
-  if (algorithm.find("FP4") != algorithm.npos) return "modelopt_fp4";
+  if (algorithm.find("MXFP8") != std::string::npos) return "modelopt_mxfp8";
+  if (algorithm.find("FP4") != std::string::npos) return "modelopt_fp4";
   return algorithm.empty() ? "" : "modelopt";
 }
 

@@ -11,12 +11,20 @@ namespace {
 
 // Factors are below 2^59 and quantities below 2^63, so a sum over all
 // quantities fits.
-__extension__ typedef unsigned __int128 Wide;
+__extension__ using Wide = unsigned __int128;
 
 constexpr std::uint64_t kMaxQuantity = std::numeric_limits<std::int64_t>::max();
 
 std::uint64_t unsigned_of(std::int64_t value) noexcept {
   return value > 0 ? static_cast<std::uint64_t>(value) : 0;
+}
+
+// Nearly all of a batch. Contexts this short add up without a check.
+bool is_plain_decode(const ScheduledRequest& request) noexcept {
+  constexpr std::int64_t kShort = 1 << 30;
+  return request.num_scheduled_tokens == 1 && !request.is_new &&
+         request.num_computed_tokens >= 0 &&
+         request.num_computed_tokens < kShort;
 }
 
 }  // namespace
@@ -37,7 +45,18 @@ std::optional<PerfModel> PerfModel::create(const ModelShape& shape,
 PerfStats PerfModel::estimate(
     std::span<const ScheduledRequest> requests) const noexcept {
   PerfContext context;
-  for (const ScheduledRequest& request : requests) context.add(request);
+  PerfContext decodes;
+  for (const ScheduledRequest& request : requests) {
+    if (is_plain_decode(request)) {
+      ++decodes.num_decode_requests;
+      decodes.decode_context_len += request.num_computed_tokens + 1;
+    } else {
+      context.add(request);
+    }
+  }
+  decodes.decode_num_tokens = decodes.num_decode_requests;
+  decodes.decode_token_context_product = decodes.decode_context_len;
+  context.merge(decodes);
   return estimate(context);
 }
 
@@ -95,7 +114,8 @@ double PerfModel::value_of(const DoubledFactors& factors,
   for (std::size_t i = 0; i < quantities.size(); ++i) {
     doubled += Wide{factors[i]} * quantities[i];
   }
-  return static_cast<double>(doubled / 2);
+  const Wide value = doubled / 2;
+  return static_cast<double>(value);
 }
 
 }  // namespace vllm_metrics::inline v0

@@ -254,28 +254,30 @@ void PerfModel::Builder::add_mla_query() {
 
 void PerfModel::Builder::add_dense() {
   const std::uint64_t a = kActivationBytes;
-  const std::uint64_t I = dense_width_;
-  const std::uint64_t L = dense_layers_;
-  add(model_.flops_, "ffn.dense_ffn", {{kTokens, {6, H_, I, L}}});
+  const std::uint64_t width = dense_width_;
+  const std::uint64_t layers = dense_layers_;
+  add(model_.flops_, "ffn.dense_ffn", {{kTokens, {6, H_, width, layers}}});
 
   Sum& read = model_.read_bytes_;
-  add(read, "ffn.dense_up_gate_input", {{kTokens, {H_, a, L}}});
-  add_weights(read, "ffn.dense_up_gate_weights", {2, H_, I, half_bytes_, L});
-  add(read, "ffn.dense_silu_input", {{kTokens, {2, I, a, L}}});
-  add(read, "ffn.dense_down_input", {{kTokens, {I, a, L}}});
-  add_weights(read, "ffn.dense_down_weights", {H_, I, half_bytes_, L});
+  add(read, "ffn.dense_up_gate_input", {{kTokens, {H_, a, layers}}});
+  add_weights(read, "ffn.dense_up_gate_weights",
+              {2, H_, width, half_bytes_, layers});
+  add(read, "ffn.dense_silu_input", {{kTokens, {2, width, a, layers}}});
+  add(read, "ffn.dense_down_input", {{kTokens, {width, a, layers}}});
+  add_weights(read, "ffn.dense_down_weights", {H_, width, half_bytes_, layers});
 
   Sum& write = model_.write_bytes_;
-  add(write, "ffn.dense_up_gate_output", {{kTokens, {2, I, a, L}}});
-  add(write, "ffn.dense_silu_output", {{kTokens, {I, a, L}}});
-  add(write, "ffn.dense_down_output", {{kTokens, {H_, a, L}}});
+  add(write, "ffn.dense_up_gate_output", {{kTokens, {2, width, a, layers}}});
+  add(write, "ffn.dense_silu_output", {{kTokens, {width, a, layers}}});
+  add(write, "ffn.dense_down_output", {{kTokens, {H_, a, layers}}});
 }
 
 void PerfModel::Builder::add_routed() {
   const std::uint64_t a = kActivationBytes;
-  const std::uint64_t M = expert_width_;
-  const std::uint64_t L = moe_layers_;
-  add(model_.flops_, "ffn.routed_ffn", {{kRoutedTokens, {6, H_, M, L}}});
+  const std::uint64_t width = expert_width_;
+  const std::uint64_t layers = moe_layers_;
+  add(model_.flops_, "ffn.routed_ffn",
+      {{kRoutedTokens, {6, H_, width, layers}}});
 
   // Weights only of experts that are active: not a constant, so that the half
   // bytes are not cut here but by PerfModel::value_of().
@@ -285,53 +287,61 @@ void PerfModel::Builder::add_routed() {
     add_part(model_.read_bytes_, part);
   };
   Sum& read = model_.read_bytes_;
-  add(read, "ffn.routed_up_gate_input", {{kRoutedTokens, {H_, a, L}}});
-  add_expert_weights("ffn.routed_up_gate_weights", {2, H_, M, half_bytes_, L});
-  add(read, "ffn.routed_silu_input", {{kRoutedTokens, {2, M, a, L}}});
-  add(read, "ffn.routed_down_input", {{kRoutedTokens, {M, a, L}}});
-  add_expert_weights("ffn.routed_down_weights", {H_, M, half_bytes_, L});
+  add(read, "ffn.routed_up_gate_input", {{kRoutedTokens, {H_, a, layers}}});
+  add_expert_weights("ffn.routed_up_gate_weights",
+                     {2, H_, width, half_bytes_, layers});
+  add(read, "ffn.routed_silu_input", {{kRoutedTokens, {2, width, a, layers}}});
+  add(read, "ffn.routed_down_input", {{kRoutedTokens, {width, a, layers}}});
+  add_expert_weights("ffn.routed_down_weights",
+                     {H_, width, half_bytes_, layers});
 
   Sum& write = model_.write_bytes_;
-  add(write, "ffn.routed_up_gate_output", {{kRoutedTokens, {2, M, a, L}}});
-  add(write, "ffn.routed_silu_output", {{kRoutedTokens, {M, a, L}}});
-  add(write, "ffn.routed_down_output", {{kRoutedTokens, {H_, a, L}}});
+  add(write, "ffn.routed_up_gate_output",
+      {{kRoutedTokens, {2, width, a, layers}}});
+  add(write, "ffn.routed_silu_output", {{kRoutedTokens, {width, a, layers}}});
+  add(write, "ffn.routed_down_output", {{kRoutedTokens, {H_, a, layers}}});
 }
 
 void PerfModel::Builder::add_shared() {
   const std::uint64_t a = kActivationBytes;
-  const std::uint64_t M = expert_width_;
-  const std::uint64_t L = moe_layers_;
-  const std::uint64_t S = size_of(shape_.num_shared_experts);
-  add(model_.flops_, "ffn.shared_ffn", {{kTokens, {6, H_, M, S, L}}});
+  const std::uint64_t width = expert_width_;
+  const std::uint64_t layers = moe_layers_;
+  const std::uint64_t shared = size_of(shape_.num_shared_experts);
+  add(model_.flops_, "ffn.shared_ffn",
+      {{kTokens, {6, H_, width, shared, layers}}});
 
   // vLLM reads the input of the down projection once, not once an expert.
   Sum& read = model_.read_bytes_;
-  add(read, "ffn.shared_up_gate_input", {{kTokens, {H_, a, L}}});
+  add(read, "ffn.shared_up_gate_input", {{kTokens, {H_, a, layers}}});
   add_weights(read, "ffn.shared_up_gate_weights",
-              {2, H_, M, S, half_bytes_, L});
-  add(read, "ffn.shared_silu_input", {{kTokens, {2, M, S, a, L}}});
-  add(read, "ffn.shared_down_input", {{kTokens, {M, a, L}}});
-  add_weights(read, "ffn.shared_down_weights", {H_, M, S, half_bytes_, L});
+              {2, H_, width, shared, half_bytes_, layers});
+  add(read, "ffn.shared_silu_input",
+      {{kTokens, {2, width, shared, a, layers}}});
+  add(read, "ffn.shared_down_input", {{kTokens, {width, a, layers}}});
+  add_weights(read, "ffn.shared_down_weights",
+              {H_, width, shared, half_bytes_, layers});
 
   Sum& write = model_.write_bytes_;
-  add(write, "ffn.shared_up_gate_output", {{kTokens, {2, S, M, a, L}}});
-  add(write, "ffn.shared_silu_output", {{kTokens, {S, M, a, L}}});
-  add(write, "ffn.shared_down_output", {{kTokens, {S, H_, a, L}}});
+  add(write, "ffn.shared_up_gate_output",
+      {{kTokens, {2, shared, width, a, layers}}});
+  add(write, "ffn.shared_silu_output", {{kTokens, {shared, width, a, layers}}});
+  add(write, "ffn.shared_down_output", {{kTokens, {shared, H_, a, layers}}});
 }
 
 // Never quantised, and whole whatever the pipeline: some stage has all of it.
 void PerfModel::Builder::add_unembedding() {
   const std::uint64_t a = kActivationBytes;
-  const std::uint64_t V =
+  const std::uint64_t vocab =
       size_of(shape_.vocab_size) / size_of(shape_.tensor_parallel_size);
-  add(model_.flops_, "unembed.unembed", {{kLogitsTokens, {2, H_, V}}});
+  add(model_.flops_, "unembed.unembed", {{kLogitsTokens, {2, H_, vocab}}});
   add(model_.read_bytes_, "unembed.input", {{kLogitsTokens, {H_, a}}});
-  add_weights(model_.read_bytes_, "unembed.weight", {H_, V, model_half_bytes_});
-  add(model_.write_bytes_, "unembed.output", {{kLogitsTokens, {V, a}}});
+  add_weights(model_.read_bytes_, "unembed.weight",
+              {H_, vocab, model_half_bytes_});
+  add(model_.write_bytes_, "unembed.output", {{kLogitsTokens, {vocab, a}}});
 }
 
 void PerfModel::Builder::add(Sum& sum, std::string_view name,
-                             std::initializer_list<Term> terms) const {
+                             std::initializer_list<Term> terms) {
   // Of several terms are the inputs of the attention itself, which vLLM does
   // not list for a step without tokens.
   Part part = {.name = name, .only_with_tokens = terms.size() > 1};
@@ -342,7 +352,7 @@ void PerfModel::Builder::add(Sum& sum, std::string_view name,
 }
 
 void PerfModel::Builder::add_weights(Sum& sum, std::string_view name,
-                                     Product weights) const {
+                                     Product weights) {
   Part part = {.name = name};
   part.factors[kOne] = product_of(weights) / 2 * 2;
   add_part(sum, part);

@@ -40,10 +40,10 @@ class PerfModel::Builder {
   void add_shared();
   void add_unembedding();
 
-  void add(Sum& sum, std::string_view name,
-           std::initializer_list<Term> terms) const;
+  static void add(Sum& sum, std::string_view name,
+                  std::initializer_list<Term> terms);
   // A step's read of weights: bytes are cut to an integer after multiplying.
-  void add_weights(Sum& sum, std::string_view name, Product weights) const;
+  static void add_weights(Sum& sum, std::string_view name, Product weights);
   static void add_part(Sum& sum, const Part& part);
 
   const ModelShape& shape_;

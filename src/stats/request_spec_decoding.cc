@@ -30,7 +30,7 @@ void append_number(std::string& out, double value) {
   const std::string_view text(digits,
                               static_cast<std::size_t>(result.ptr - digits));
   out += text;
-  if (text.find_first_of(".e") == text.npos) out += ".0";
+  if (text.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
 template <class Int>

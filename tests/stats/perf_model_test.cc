@@ -358,6 +358,27 @@ TEST_CASE("PerfModel: a width is not needed where every layer has experts",
         70874628096, 2265309184, 59763264);
 }
 
+TEST_CASE("PerfModel: requests cost what their context costs", "[stats]") {
+  const std::vector<ScheduledRequest> requests = {
+      continued(0),
+      continued(1023),
+      continued((1 << 30) - 1),
+      continued(1 << 30),  // from here on sums are checked
+      continued(std::int64_t{1} << 40),
+      continued(-3),
+      continued(100, 8),
+      new_request(1, 30),
+      new_request(512),
+      new_request(0),
+  };
+  PerfContext context;
+  for (const ScheduledRequest& request : requests) context.add(request);
+  const PerfModel model = made(moe_shape());
+  const PerfStats expected = model.estimate(context);
+  check(model.estimate(requests), expected.num_flops_per_gpu,
+        expected.num_read_bytes_per_gpu, expected.num_write_bytes_per_gpu);
+}
+
 TEST_CASE("PerfModel: absurd steps give large finite numbers", "[stats]") {
   ModelShape shape = moe_shape();
   const PerfModel model = made(shape);

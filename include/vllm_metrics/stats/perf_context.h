@@ -34,7 +34,7 @@ struct PerfContext {
     const std::int64_t n = request.num_scheduled_tokens;
     if (n <= 0) return;
     const std::int64_t c = sum(n, request.num_computed_tokens);
-    const std::int64_t product = n <= kMax / c ? n * c : kMax;
+    const std::int64_t product = product_of(n, c);
     if (request.is_new || n > 1) {
       num_prefill_requests = sum(num_prefill_requests, 1);
       prefill_num_tokens = sum(prefill_num_tokens, n);
@@ -82,6 +82,14 @@ struct PerfContext {
     a = a > 0 ? a : 0;
     b = b > 0 ? b : 0;
     return a <= kMax - b ? a + b : kMax;
+  }
+
+  // Of positive numbers.
+  static constexpr std::int64_t product_of(std::int64_t a,
+                                           std::int64_t b) noexcept {
+    constexpr std::int64_t kNoOverflow = 0x7FFFFFFF;  // no division needed
+    if (a <= kNoOverflow && b <= kNoOverflow) return a * b;
+    return a <= kMax / b ? a * b : kMax;
   }
 };
 
