@@ -5,7 +5,7 @@ import subprocess
 
 import pages
 
-PROGRAMS = ("vllm-metrics-sim", "vllm-metrics-replay")
+PROGRAMS = ("vllm-metrics-sim", "vllm-metrics-replay", "vllm-metrics-docgen")
 
 
 def flags_in(text):
