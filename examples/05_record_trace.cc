@@ -19,7 +19,9 @@
 
 #include "trace_recorder.h"
 #include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/loggers/nixl_connector_metrics.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/stats/nixl_stats.h"
 
 namespace {
 
@@ -32,15 +34,20 @@ struct ScriptedClock : Clock {
   double now = 0.0;
 };
 
-// An engine of three requests. Two are one prompt with n = 2: they run until
+// An engine of four requests. Two are one prompt with n = 2: they run until
 // their last token, and are preempted once on the way. The third waits, and is
-// given up by its client before it was scheduled.
+// given up by its client before it was scheduled. The last comes late and still
+// waits at the end. All but the third use a LoRA adapter.
 class ScriptedEngine {
  public:
   ScriptedEngine(int index, StatLoggerManager& manager,
                  std::shared_ptr<ScriptedClock> clock)
       : index_(index), manager_(manager), clock_(std::move(clock)) {
     const auto parent = std::make_shared<ParentRequest>(2);
+    for (RequestStateStats* request : {&running_[0], &running_[1], &late_}) {
+      request->lora_name = index == 0 ? "sql" : "a \"quoted\" adapter";
+      request->lora = &adapters_;
+    }
     for (RequestStateStats& request : running_) {
       request.arrival_time = clock_->wall() - 0.1 / (index + 3);
       request.num_prompt_tokens = 300;
@@ -60,10 +67,15 @@ class ScriptedEngine {
       iteration_.update_from_ended_request(FinishReason::kAbort,
                                            clock_->monotonic(), waiting_);
     }
+    if (number == kLate) {
+      const EngineCoreEvent queued{EngineCoreEvent::Type::kQueued,
+                                   clock_->monotonic()};
+      iteration_.update_from_events({&queued, 1}, late_);
+    }
     const bool ended = number == kTokens;
     scheduler_ = {};
     scheduler_.num_running_reqs = ended ? 0 : 2;
-    scheduler_.num_waiting_reqs = number < kGiveUp ? 1 : 0;
+    scheduler_.num_waiting_reqs = number < kGiveUp || number >= kLate ? 1 : 0;
     scheduler_.step_counter = number;
     scheduler_.kv_cache_usage = ended ? 0.0 : (number + 1) / 37.0;
     scheduler_.perf_stats = {1e12 / 3, 2e9 / 7, 0.1 * number};
@@ -73,15 +85,41 @@ class ScriptedEngine {
       scheduler_.connector_prefix_cache_stats.emplace().record(140, 40, false);
       mm_cache = {.requests = 1, .queries = 3, .hits = 1};
     }
+    add_features(number);
     manager_.record(&scheduler_, &iteration_, number == 1 ? &mm_cache : nullptr,
                     index_);
   }
 
   static constexpr int kTokens = 25;
+  static constexpr int kSpecTokens = 3;
 
  private:
   static constexpr int kGiveUp = 4;
   static constexpr int kPreemption = 9;
+  static constexpr int kLate = 20;
+
+  // What not every engine has.
+  void add_features(int number) {
+    adapters_.update(scheduler_);
+    auto& drafts = scheduler_.spec_decoding_stats.emplace();
+    drafts.num_spec_tokens = kSpecTokens;
+    drafts.observe_draft(kSpecTokens, number % (kSpecTokens + 1));
+    transfers_.reset();
+    transfers_.record_transfer(1500.0 * number, 80.5, 1 << 20, 12);
+    if (number % 5 == 0) transfers_.record_failed_notification();
+    scheduler_.kv_connector_stats = &transfers_;
+    scheduler_.cudagraph_stats = {2, 4, 2, number == 1 ? "NONE" : "FULL"};
+    scheduler_.kv_cache_eviction_events = {{.lifetime_seconds = 0.3 * number,
+                                            .idle_seconds = 0.1,
+                                            .reuse_gaps = {0.05, 0.1},
+                                            .num_reuse_gaps = 2}};
+    if (number == kPreemption) {
+      scheduler_.iteration_details = {.iteration_index = number,
+                                      .num_generation_requests = 2,
+                                      .num_generation_tokens = 2,
+                                      .elapsed_ms = 13.75};
+    }
+  }
 
   void give_token(int number, RequestStateStats& request) {
     using Type = EngineCoreEvent::Type;
@@ -107,6 +145,9 @@ class ScriptedEngine {
   const std::shared_ptr<ScriptedClock> clock_;
   std::array<RequestStateStats, 2> running_;
   RequestStateStats waiting_;
+  RequestStateStats late_;
+  LoraRequestStates adapters_;
+  NixlStats transfers_;
   IterationStats iteration_;
   SchedulerStats scheduler_;
 };
@@ -142,6 +183,12 @@ int main(int argc, char** argv) {
   options.engine_indexes = {0, 1};
   options.cache_config = {{"block_size", "16"}, {"note", "a \"quoted\" é"}};
   options.num_gpu_blocks = 512;
+  options.max_loras = 2;
+  options.num_speculative_tokens = ScriptedEngine::kSpecTokens;
+  options.kv_connector = std::make_shared<NixlConnectorMetrics>();
+  options.kv_cache_metrics = true;
+  options.enable_mfu_metrics = true;
+  options.cudagraph = {.mode = "FULL", .capture_sizes = {1, 2, 4}};
   options.clock = clock;
   options.factories.push_back(TraceRecorder::factory(trace));
 

@@ -1,5 +1,5 @@
-// Trace format 1, written: the lines that TraceRecorder (trace_recorder.h)
-// makes of what an engine reports.
+// Trace format 1, written: one line, which TraceRecorder (trace_recorder.h)
+// fills with what trace_stats.h knows.
 
 #pragma once
 
@@ -15,13 +15,15 @@
 #include <vector>
 
 #include "vllm_metrics/registry/labels.h"
-#include "vllm_metrics/stats/iteration_stats.h"
-#include "vllm_metrics/stats/scheduler_stats.h"
 
 // One line of a trace: a JSON object, written member by member. Numbers are
-// the shortest text that reads back as the same number.
+// the shortest text that reads back as the same number. A struct is an object
+// of what its write_members(TraceLine&, const Struct&) adds.
 class TraceLine {
  public:
+  // A count with a name that the format does not know beforehand.
+  using NamedCount = std::pair<std::string, std::int64_t>;
+
   explicit TraceLine(std::string_view op) { member("op", op); }
 
   template <class T>
@@ -44,7 +46,6 @@ class TraceLine {
   void put(bool value) { text_ += value ? "true" : "false"; }
   void put(int value) { put(std::int64_t{value}); }
   void put(std::int64_t value) { put_digits(value); }
-  void put(vllm_metrics::FinishReason reason) { put(name_of(reason)); }
 
   void put(double value) {
     if (std::isnan(value)) return put(std::string_view("NaN"));
@@ -88,95 +89,21 @@ class TraceLine {
     text_ += ']';
   }
 
+  void put(const std::vector<NamedCount>& counts) {
+    text_ += '{';
+    for (const auto& [name, count] : counts) member(name, count);
+    text_ += '}';
+  }
+
   void put(const std::pair<std::string, std::string>& pair) {
     put(std::vector<std::string>{pair.first, pair.second});
   }
 
-  void put(const vllm_metrics::CacheStats& stats) {
+  template <class Struct>
+  void put(const Struct& value) {
     text_ += '{';
-    put_members(stats);
+    write_members(*this, value);
     text_ += '}';
-  }
-
-  void put(const vllm_metrics::PrefixCacheStats& stats) {
-    text_ += '{';
-    put_members(stats);
-    member("preempted_requests", stats.preempted_requests);
-    member("preempted_queries", stats.preempted_queries);
-    member("preempted_hits", stats.preempted_hits);
-    text_ += '}';
-  }
-
-  void put(const vllm_metrics::PerfStats& stats) {
-    text_ += '{';
-    member("num_flops_per_gpu", stats.num_flops_per_gpu);
-    member("num_read_bytes_per_gpu", stats.num_read_bytes_per_gpu);
-    member("num_write_bytes_per_gpu", stats.num_write_bytes_per_gpu);
-    text_ += '}';
-  }
-
-  void put(const vllm_metrics::SchedulerStats& stats) {
-    text_ += '{';
-    member("num_running_reqs", stats.num_running_reqs);
-    member("num_waiting_reqs", stats.num_waiting_reqs);
-    member("num_skipped_waiting_reqs", stats.num_skipped_waiting_reqs);
-    member("step_counter", stats.step_counter);
-    member("current_wave", stats.current_wave);
-    member("kv_cache_usage", stats.kv_cache_usage);
-    member("prefix_cache_stats", stats.prefix_cache_stats);
-    member("connector_prefix_cache_stats", stats.connector_prefix_cache_stats);
-    member("perf_stats", stats.perf_stats);
-    text_ += '}';
-  }
-
-  void put(const vllm_metrics::PromptTokenStats& stats) {
-    text_ += '{';
-    member("computed", stats.computed);
-    member("local_cache_hit", stats.local_cache_hit);
-    member("external_kv_transfer", stats.external_kv_transfer);
-    member("cached_tokens", stats.cached_tokens);
-    member("total", stats.total);
-    text_ += '}';
-  }
-
-  void put(const vllm_metrics::FinishedRequestStats& stats) {
-    text_ += '{';
-    member("finish_reason", stats.finish_reason);
-    member("e2e_latency", stats.e2e_latency);
-    member("num_prompt_tokens", stats.num_prompt_tokens);
-    member("num_generation_tokens", stats.num_generation_tokens);
-    member("max_tokens_param", stats.max_tokens_param);
-    member("queued_time", stats.queued_time);
-    member("prefill_time", stats.prefill_time);
-    member("inference_time", stats.inference_time);
-    member("decode_time", stats.decode_time);
-    member("mean_time_per_output_token", stats.mean_time_per_output_token);
-    member("is_corrupted", stats.is_corrupted);
-    member("num_cached_tokens", stats.num_cached_tokens);
-    member("num_preemptions", stats.num_preemptions);
-    text_ += '}';
-  }
-
-  void put(const vllm_metrics::IterationStats& stats) {
-    text_ += '{';
-    member("num_generation_tokens", stats.num_generation_tokens);
-    member("num_preempted_reqs", stats.num_preempted_reqs);
-    member("num_corrupted_reqs", stats.num_corrupted_reqs);
-    member("prompt_token_stats", stats.prompt_token_stats);
-    member("max_num_generation_tokens_iter",
-           stats.max_num_generation_tokens_iter);
-    member("n_params_iter", stats.n_params_iter);
-    member("time_to_first_tokens_iter", stats.time_to_first_tokens_iter);
-    member("inter_token_latencies_iter", stats.inter_token_latencies_iter);
-    member("finished_requests", stats.finished_requests);
-    text_ += '}';
-  }
-
-  void put_members(const vllm_metrics::CacheStats& stats) {
-    member("reset", stats.reset);
-    member("requests", stats.requests);
-    member("queries", stats.queries);
-    member("hits", stats.hits);
   }
 
   template <class Number>

@@ -2,7 +2,8 @@
 // `vllm-metrics-replay` plays again: to see a page of production on your desk,
 // or to keep a strange hour as a test.
 //
-// In production: copy this file and trace_line.h, and add to the options
+// In production: copy this file, trace_line.h and trace_stats.h, and add to the
+// options
 //
 //     options.factories.push_back(TraceRecorder::factory("/tmp/steps.jsonl"));
 //
@@ -12,16 +13,19 @@
 // each token, so record while you look for something, not for ever. Records
 // since the last log() are lost when the process dies.
 //
-// Not in the format, so not in the page of a replay: `buckets`,
-// `latency_buckets`, `step_metrics` and metrics of your own.
+// Not in the format, so not in what a replay shows: `buckets`,
+// `latency_buckets`, `lora_label_sets`, `lora_strict`, `debug_mfu_metrics`,
+// `step_metrics`, KV connectors other than NIXL, and metrics of your own.
 
 #pragma once
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <fstream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,6 +34,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "trace_line.h"
+#include "trace_stats.h"
 #include "vllm_metrics/loggers/options.h"
 #include "vllm_metrics/loggers/stat_logger.h"
 
@@ -73,7 +78,7 @@ class TraceRecorder : public vllm_metrics::StatLoggerBase {
     event.has_iteration = step.iteration != nullptr;
     event.has_mm_cache = step.mm_cache != nullptr;
     // Copied into what an earlier step left, to reuse its storage.
-    if (event.has_scheduler) event.scheduler = *step.scheduler;
+    if (event.has_scheduler) event.scheduler.copy(*step.scheduler);
     if (event.has_iteration) event.iteration = *step.iteration;
     if (event.has_mm_cache) event.mm_cache = *step.mm_cache;
   }
@@ -106,7 +111,7 @@ class TraceRecorder : public vllm_metrics::StatLoggerBase {
     bool has_scheduler = false;
     bool has_iteration = false;
     bool has_mm_cache = false;
-    vllm_metrics::SchedulerStats scheduler;
+    RecordedScheduler scheduler;
     vllm_metrics::IterationStats iteration;
     vllm_metrics::MultiModalCacheStats mm_cache;
     vllm_metrics::SleepState sleep;
@@ -137,10 +142,19 @@ class TraceRecorder : public vllm_metrics::StatLoggerBase {
     return event;
   }
 
+  // The format has an object around some numbers.
+  static std::optional<std::vector<TraceLine::NamedCount>> wrapped(
+      const char* name, const std::optional<std::int64_t>& number) {
+    if (!number.has_value()) return std::nullopt;
+    return std::vector<TraceLine::NamedCount>{{name, *number}};
+  }
+
   void write_config(const Options& options) {
     const std::string version = std::to_string(options.wire_version.major) +
                                 "." +
                                 std::to_string(options.wire_version.minor);
+    const bool is_nixl = options.kv_connector != nullptr &&
+                         options.kv_connector->connector() == "nixl";
     const std::string_view logger = !options.default_loggers ? "none"
                                     : options.aggregate_engine_logging
                                         ? "aggregated"
@@ -148,13 +162,26 @@ class TraceRecorder : public vllm_metrics::StatLoggerBase {
     TraceLine line("config");
     line.member("format", 1)
         .member("profile", version)
-        .member("vllm_version", version + ".0")
+        .member("vllm_version", options.vllm_version.empty()
+                                    ? version + ".0"
+                                    : options.vllm_version)
+        .member("show_hidden_metrics_for_version",
+                options.show_hidden_metrics_for_version)
         .member("model_name", options.model_name)
         .member("max_model_len", options.max_model_len)
         .member("engine_indexes", options.engine_indexes)
         .member("logger", logger)
         .member("client_count", options.client_count)
+        .member("lora", wrapped("max_loras", options.max_loras))
+        .member("speculative", wrapped("num_speculative_tokens",
+                                       options.num_speculative_tokens))
+        .member("is_diffusion", options.is_diffusion)
+        .member("kv_cache_metrics", options.kv_cache_metrics)
+        .member("enable_mfu_metrics", options.enable_mfu_metrics)
+        .member("kv_connector",
+                is_nixl ? std::optional<std::string>("nixl") : std::nullopt)
         .member("compute_nans_in_logits", options.compute_nans_in_logits)
+        .member("cudagraph", options.cudagraph)
         .member("num_gpu_blocks", options.num_gpu_blocks)
         .member("cache_config", options.cache_config)
         .member("wall", clock_->wall())

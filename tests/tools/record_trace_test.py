@@ -3,6 +3,7 @@
 import argparse
 import json
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -61,16 +62,43 @@ class RecordedTrace(unittest.TestCase):
             f"vllm:mm_cache_hits_total{{{labels}}} 1.0",
             f"vllm:request_decode_time_seconds_count{{{labels}}} 2.0",
             f"vllm:request_queue_time_seconds_count{{{labels}}} 3.0",
+            f"vllm:spec_decode_num_drafts_total{{{labels}}} 25.0",
+            f"vllm:nixl_num_failed_notifications_total{{{labels}}} 5.0",
+            f"vllm:kv_block_reuse_gap_seconds_count{{{labels}}} 50.0",
         ]:
             self.assertIn(sample, live)
 
+    def test_the_page_has_the_adapters_of_both_engines(self):
+        lines = self.page.read_text("utf-8").splitlines()
+        infos = [x for x in lines if x.startswith("vllm:lora_requests_info{")]
+        self.assertEqual(
+            [line.split(" 1.7000000")[0] for line in infos],
+            [
+                'vllm:lora_requests_info{max_lora="2",running_lora_adapters='
+                f'"{name}",waiting_lora_adapters="{name}"}}'
+                for name in ["sql", 'a \\"quoted\\" adapter']
+            ],
+        )
+
     def test_the_text_records_are_the_same(self):
-        mark = "[vllm_metrics] "
-        live = [line.split(mark)[1] for line in self.live.stderr.splitlines()]
+        head = re.compile(r"(INFO|WARNING) \S+ \S+ \[vllm_metrics\] ")
+        parts = head.split(self.live.stderr)[1:]
+        live = [
+            level + " " + text.removesuffix("\n").replace("\n", "\\n")
+            for level, text in zip(parts[::2], parts[1::2])
+        ]
         played = self.log.read_text("utf-8").splitlines()
-        info = [line[5:] for line in played if line.startswith("INFO ")]
-        self.assertEqual(len(live), 4)
-        self.assertEqual(info, live)
+        self.assertEqual([x for x in played if not x.startswith("DEBUG ")], live)
+        for words, count in {
+            "Avg prompt throughput: ": 4,
+            "SpecDecoding metrics: ": 4,
+            "KV Transfer metrics: ": 4,
+            "**CUDAGraph Stats:**": 4,
+            "MFU: ": 4,
+            "Iteration(9): ": 2,
+            "vllm:lora_requests_info": 1,
+        }.items():
+            self.assertEqual(sum(words in line for line in live), count, words)
 
     def test_every_line_is_json_and_has_its_time(self):
         lines = [json.loads(line) for line in self.trace.read_text().splitlines()]
