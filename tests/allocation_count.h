@@ -1,34 +1,37 @@
 #pragma once
 
 // Counts the allocations of a whole test program. Include it in one file of the
-// program: it replaces the global operator new.
+// program: it replaces the global operator new. Other files include
+// allocation_counter.h.
 
-#include <atomic>
+#include <malloc.h>
+
 #include <cstddef>
 #include <cstdlib>
 #include <new>
 
-namespace vllm_metrics {
+#include "tests/allocation_counter.h"
 
-inline std::atomic<std::size_t> allocations{0};
+namespace vllm_metrics {
 
 inline void* counted_allocation(std::size_t size, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   const std::size_t rounded = (size + alignment - 1) / alignment * alignment;
-  return std::aligned_alloc(alignment, rounded);
+  void* memory = std::aligned_alloc(alignment, rounded);
+  live_bytes.fetch_add(static_cast<std::ptrdiff_t>(malloc_usable_size(memory)),
+                       std::memory_order_relaxed);
+  return memory;
+}
+
+inline void counted_free(void* memory) {
+  live_bytes.fetch_sub(static_cast<std::ptrdiff_t>(malloc_usable_size(memory)),
+                       std::memory_order_relaxed);
+  std::free(memory);
 }
 
 inline void* or_throw(void* memory) {
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
-}
-
-// How many allocations `work()` makes, those of other threads included.
-template <class Work>
-std::size_t allocations_of(Work&& work) {
-  const std::size_t before = allocations.load();
-  work();
-  return allocations.load() - before;
 }
 
 }  // namespace vllm_metrics
@@ -51,11 +54,15 @@ void* operator new(std::size_t size, std::align_val_t alignment,
   return vllm_metrics::counted_allocation(size,
                                           static_cast<std::size_t>(alignment));
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory) noexcept {
+  vllm_metrics::counted_free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+  vllm_metrics::counted_free(memory);
+}
 void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
+  vllm_metrics::counted_free(memory);
 }
 void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  vllm_metrics::counted_free(memory);
 }

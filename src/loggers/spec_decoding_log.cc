@@ -34,12 +34,14 @@ void SpecDecodingLog::observe(const SpecDecodingStats& stats) {
   saturating_add_to(drafts_, stats.num_drafts);
   saturating_add_to(draft_tokens_, stats.num_draft_tokens);
   saturating_add_to(accepted_tokens_, stats.num_accepted_tokens);
+  constexpr auto kMost = std::size_t{SpecDecodingStats::kMaxSpecTokens};
   const auto& per_pos = stats.num_accepted_tokens_per_pos;
-  const auto positions =
-      std::max(per_pos.size(), static_cast<std::size_t>(std::max<std::int64_t>(
-                                   stats.num_spec_tokens, 0)));
+  const auto configured = static_cast<std::size_t>(
+      std::max<std::int64_t>(stats.num_spec_tokens, 0));
+  const std::size_t positions =
+      std::min(std::max(per_pos.size(), configured), kMost);
   if (accepted_per_pos_.size() < positions) accepted_per_pos_.resize(positions);
-  for (std::size_t i = 0; i < per_pos.size(); ++i)
+  for (std::size_t i = 0; i < std::min(per_pos.size(), kMost); ++i)
     saturating_add_to(accepted_per_pos_[i], per_pos[i]);
 }
 

@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<TracePlayer>> TracePlayer::create(
 
 absl::Status TracePlayer::play(const TraceEvent& event) {
   clock_->set(event.clocks);
-  return std::visit([this](const auto& action) { return apply(action); },
+  return std::visit([this](const auto& action) { return this->apply(action); },
                     event.action);
 }
 
