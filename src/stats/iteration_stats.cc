@@ -72,15 +72,16 @@ void IterationStats::reset(double now) noexcept {
   inter_token_latencies_iter.clear();
 }
 
-void IterationStats::update_from_output(const EngineCoreOutput& output,
-                                        double engine_core_timestamp,
-                                        RequestStateStats& request) {
+bool IterationStats::take(const EngineCoreOutput& output,
+                          double engine_core_timestamp,
+                          RequestStateStats& request, double& latency) {
   saturating_add_to(num_generation_tokens, output.num_new_tokens);
   saturating_add_to(request.num_generation_tokens, output.num_new_tokens);
   request.is_corrupted |= output.num_nans_in_logits > 0;
 
   update_from_events(output.events, request);
 
+  bool has_latency = false;
   if (request.is_prefilling) {
     if (output.prefill_stats.has_value()) {
       prompt_token_stats.update(*output.prefill_stats);
@@ -91,10 +92,11 @@ void IterationStats::update_from_output(const EngineCoreOutput& output,
     request.first_token_ts = engine_core_timestamp;
     request.is_prefilling = false;
   } else if (request.last_token_ts.has_value()) {
-    inter_token_latencies_iter.push_back(engine_core_timestamp -
-                                         *request.last_token_ts);
+    latency = engine_core_timestamp - *request.last_token_ts;
+    has_latency = true;
   }
   request.last_token_ts = engine_core_timestamp;
+  return has_latency;
 }
 
 void IterationStats::update_from_events(std::span<const EngineCoreEvent> events,

@@ -56,11 +56,13 @@ struct RequestStateStats {
   // Of the engine it runs on; null: adapters are not followed.
   LoraRequestStates* lora = nullptr;
 
-  // Kept by IterationStats.
+  // Kept by IterationStats; what every output touches lies together.
   LoraRequestStates::Phase lora_phase = LoraRequestStates::Phase::kNone;
   bool is_prefilling = true;  // no output yet
   bool is_corrupted = false;  // an output had NaN logits
   std::int64_t num_generation_tokens = 0;
+  // Engine; step of the latest output.
+  std::optional<double> last_token_ts = {};
   // Of the prompt; from the first output's prefill stats.
   std::int64_t num_cached_tokens = 0;
   std::int64_t num_preemptions = 0;         // PREEMPTED events of this request
@@ -68,8 +70,6 @@ struct RequestStateStats {
   std::optional<double> scheduled_ts = {};  // engine; the first SCHEDULED event
   // Engine; step of the first output.
   std::optional<double> first_token_ts = {};
-  // Engine; step of the latest output.
-  std::optional<double> last_token_ts = {};
   // Seconds, wall: arrival to the first output.
   double first_token_latency = 0.0;
 };
