@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <cstdint>
 #include <iterator>
 #include <random>
@@ -28,8 +29,10 @@ std::size_t place(MetricId id) {
 // more than fit.
 class Durations {
  public:
-  // True when a value had to be left to chance.
+  // True when a value had to be left to chance. One that is not finite is
+  // dropped, as on the page: it has no place in an order.
   bool add(double seconds) {
+    if (!std::isfinite(seconds)) return false;
     if (values_.capacity() == 0)
       values_.reserve(NixlConnectorMetrics::kMaxExactTransfers);
     sum_ += seconds;
@@ -95,8 +98,9 @@ void NixlLog::finish(std::string& out) {
                                   : python_str(python_round(v, digits));
   };
   const auto mean_ms = [&](const Durations& durations) {
-    return number(
-        durations.sum() / static_cast<double>(durations.count()) * 1e3, 3);
+    const auto count = static_cast<double>(durations.count());
+    return durations.count() == 0 ? std::string("0")
+                                  : number(durations.sum() / count * 1e3, 3);
   };
   const auto p90_ms = [&](Durations& durations) {
     return durations.count() == 0 ? std::string("0")
