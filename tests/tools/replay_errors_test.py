@@ -155,6 +155,80 @@ BAD_LINES = {
     "request that runs already": ([REQUEST, REQUEST], 3, "id", '"r1"'),
     "abort without ids": ([{"op": "abort"}], 2, "ids", "missing"),
     "sleep without state": ([{"op": "sleep", "level": 1}], 2, "sleep", "missing"),
+    "unknown call of a block": (
+        [{"op": "kv_block", "event": "free", "block": 1}],
+        2,
+        "event",
+        '"free"',
+        "evict",
+    ),
+    "block that no pool has": (
+        [{"op": "kv_block", "event": "alloc", "block": -1}],
+        2,
+        "block",
+        "-1",
+        "0 to",
+    ),
+    "adapters as a list": (
+        [{"op": "record", "scheduler": {"running_lora_adapters": ["a"]}}],
+        2,
+        "scheduler.running_lora_adapters",
+        "an object",
+    ),
+    "adapter without a count": (
+        [{"op": "record", "scheduler": {"waiting_lora_adapters": {"a": None}}}],
+        2,
+        "scheduler.waiting_lora_adapters.a",
+        "whole number",
+    ),
+    "draft of one number": (
+        [{"op": "record", "scheduler": {"spec_decoding_stats": {"drafts": [[1]]}}}],
+        2,
+        "scheduler.spec_decoding_stats.drafts[0]",
+        "accepted tokens",
+    ),
+    "four reuse gaps": (
+        [
+            {
+                "op": "record",
+                "scheduler": {
+                    "kv_cache_eviction_events": [{"reuse_gaps_seconds": [1, 2, 3, 4]}]
+                },
+            }
+        ],
+        2,
+        "scheduler.kv_cache_eviction_events[0].reuse_gaps_seconds",
+        "3 at most",
+    ),
+    "transfer of a wrong type": (
+        [
+            {
+                "op": "record",
+                "scheduler": {"kv_connector_stats": {"transfer_duration": ["1"]}},
+            }
+        ],
+        2,
+        "scheduler.kv_connector_stats.transfer_duration[0]",
+        "a number",
+    ),
+    "request of no tokens to estimate": (
+        [{"op": "record", "scheduler": {"perf_stats": {"new": [5]}}}],
+        2,
+        "scheduler.perf_stats.new[0]",
+        "already computed",
+    ),
+    "estimate without a model": (
+        [{"op": "record", "scheduler": {"perf_stats": {"cached": []}}}],
+        2,
+        "scheduler.perf_stats",
+        '"model"',
+    ),
+    "runtime mode that is a number": (
+        [{"op": "record", "scheduler": {"cudagraph_stats": {"runtime_mode": 1}}}],
+        2,
+        "scheduler.cudagraph_stats.runtime_mode",
+        "text",
+    ),
     "abort of a number": ([{"op": "abort", "ids": [7]}], 2, "ids[0]", "text"),
 }
 
@@ -169,6 +243,18 @@ BAD_CONFIGS = {
     "empty model name": ({"model_name": ""}, "model_name"),
     "engine index as text": ({"engine_indexes": [0, "1"]}, "engine_indexes[1]"),
     "engine index twice": ({"engine_indexes": [3, 3]}, "engine_indexes", "3"),
+    "lora without max_loras": ({"lora": {}}, "lora.max_loras", "missing"),
+    "lora with max_loras 0": ({"lora": {"max_loras": 0}}, "max_loras", "0"),
+    "speculative as a number": ({"speculative": 3}, "speculative", "an object"),
+    "unknown connector": ({"kv_connector": "x"}, "kv_connector", '"x"', "nixl"),
+    "cudagraph without mode": ({"cudagraph": {}}, "cudagraph.mode", "missing"),
+    "model without hf": ({"model": {"vocab_size": 1}}, "model.hf", "missing"),
+    "model without layers": (
+        {"model": {"vocab_size": 1, "hidden_size": 1, "hf": {}}},
+        "model: ",
+        "num_hidden_layers = 0",
+    ),
+    "diffusion that is a number": ({"is_diffusion": 1}, "is_diffusion", "true"),
     "client_count 0": ({"client_count": 0}, "client_count", "0"),
     "cache_config as an object": ({"cache_config": {"a": "b"}}, "cache_config"),
     "cache_config with a number": (
