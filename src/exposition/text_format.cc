@@ -91,6 +91,9 @@ void TextFormat::State::prepare(std::shared_ptr<const Schema> of) {
   // nothing.
   const std::size_t numbers = prefix_ends.size();
   end_prefix();
+  prefixes.shrink_to_fit();
+  prefix_ends.shrink_to_fit();
+  plans.shrink_to_fit();
   page = std::make_unique_for_overwrite<char[]>(prefixes.size() +
                                                 numbers * (kMaxNumberText + 1));
   schema = std::move(of);

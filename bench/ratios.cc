@@ -1,0 +1,231 @@
+// The ratios that the library is held to, measured in one process: a table,
+// then `ratio NAME VALUE` lines, which also go to the file given as argument.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "contest.h"
+#include "engines.h"
+#include "floor.h"
+#include "outputs.h"
+#include "page_under_test.h"
+#include "scraped_step.h"
+#include "second_thread.h"
+#include "step_data.h"
+#include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/registry/registry.h"
+
+namespace vllm_metrics::bench {
+namespace {
+
+struct Ratio {
+  std::string_view name;
+  double value;
+  double target;
+  bool at_least = false;
+
+  bool met() const { return at_least ? value >= target : value <= target; }
+};
+using Ratios = std::vector<Ratio>;
+
+void headline(const char* text) { std::printf("\n%s\n", text); }
+
+void measure_record(Ratios& ratios) {
+  headline("A decode step, by one thread");
+  const auto distinct = make_steps({});
+  const auto equal = make_steps({.equal = true});
+  const auto large = make_steps({.batch = 1024});
+  const auto manager = make_manager(prometheus_only(1));
+  Snapshot snapshot;
+  manager->registry()->snapshot(snapshot);
+  PrometheusCppPage page(*snapshot.schema, 1);
+  Floor floor;
+
+  Contest contest;
+  const auto add = [&](const char* name, const std::vector<Step>& steps,
+                       auto record_one) {
+    return contest.add(name, [carousel = Carousel(steps),
+                              record_one](std::size_t times) mutable {
+      for (std::size_t i = 0; i < times; ++i) record_one(carousel.next());
+    });
+  };
+  const auto ours = [&](const Step& step) { record(*manager, step); };
+  const auto at_floor = add("256 distinct latencies, floor", distinct,
+                            [&](const Step& step) { floor.record(step.flat); });
+  const auto recorded = add("256 distinct latencies, record()", distinct, ours);
+  const auto equally = add("256 equal latencies, record()", equal, ours);
+  const auto largely = add("1024 distinct latencies, record()", large, ours);
+  const auto theirs = add("256 distinct latencies, prometheus-cpp", distinct,
+                          [&](const Step& step) { page.record(step.flat); });
+  const auto batched =
+      add("256 distinct latencies, prometheus-cpp in batch", distinct,
+          [&](const Step& step) { page.record_batched(step.flat); });
+  contest.run();
+
+  ratios.push_back(
+      {"record_vs_floor", contest.ratio(recorded, at_floor), 1.25});
+  ratios.push_back(
+      {"record_equal_vs_distinct", contest.ratio(equally, recorded), 0.65});
+  ratios.push_back(
+      {"promcpp_vs_record", contest.ratio(theirs, recorded), 12, true});
+  ratios.push_back(
+      {"promcpp_batch_vs_record", contest.ratio(batched, recorded), 4.5, true});
+  ratios.push_back(
+      {"record_1024_vs_256", contest.ratio(largely, recorded), 4.2});
+}
+
+void measure_update_from_output(Ratios& ratios) {
+  headline("Outputs of 256 running requests");
+  Outputs outputs(256);
+  FloorRequests floor(256);
+  Contest contest;
+  const auto at_floor =
+      contest.add("plain arrays", [&, now = 0.0](std::size_t times) mutable {
+        for (std::size_t i = 0; i < times; ++i) floor.update(now += 0.02);
+      });
+  const auto ours =
+      contest.add("update_from_outputs()", [&](std::size_t times) {
+        for (std::size_t i = 0; i < times; ++i) outputs.step();
+      });
+  contest.add("update_from_output(), one by one", [&](std::size_t times) {
+    for (std::size_t i = 0; i < times; ++i) outputs.step_one_by_one();
+  });
+  contest.run();
+  ratios.push_back(
+      {"update_from_output_vs_floor", contest.ratio(ours, at_floor), 2});
+}
+
+void measure_page(Ratios& ratios) {
+  headline("A page, read and written as text");
+  std::vector<std::unique_ptr<PageUnderTest>> pages;
+  TextFormat format[3];
+  std::string copy[3];
+  std::size_t memcpys[3];
+  std::size_t scrapes[3];
+  // Apart from prometheus-cpp, which leaves nothing in the caches.
+  Contest ours;
+  for (const std::size_t engines : {1U, 8U, 64U}) {
+    const std::size_t i = pages.size();
+    const PageUnderTest& page =
+        *pages.emplace_back(std::make_unique<PageUnderTest>(engines));
+    copy[i] = page.text();
+    const auto name = [&](const char* what) {
+      return std::to_string(engines) + " engines, " +
+             std::to_string(copy[i].size() / 1000) + " kB: " + what;
+    };
+    memcpys[i] = ours.add(name("memcpy"), [&, i](std::size_t times) {
+      for (std::size_t n = 0; n < times; ++n) {
+        std::memcpy(copy[i].data(), page.text().data(), copy[i].size());
+        asm volatile("" : : "r"(copy[i].data()) : "memory");
+      }
+    });
+    scrapes[i] = ours.add(name("scrape"), [&, i](std::size_t times) {
+      for (std::size_t n = 0; n < times; ++n) format[i].render(page.registry());
+    });
+  }
+  ours.run();
+
+  double promcpp_vs_scrape = std::numeric_limits<double>::infinity();
+  for (std::size_t i = 0; i < pages.size(); ++i) {
+    const PageUnderTest& page = *pages[i];
+    Contest both(3);
+    const auto scrape = both.add("  scrape", [&](std::size_t times) {
+      for (std::size_t n = 0; n < times; ++n) format[i].render(page.registry());
+    });
+    const auto theirs = both.add("  prometheus-cpp", [&](std::size_t times) {
+      for (std::size_t n = 0; n < times; ++n) page.prometheus_cpp().text();
+    });
+    both.run();
+    promcpp_vs_scrape = std::min(promcpp_vs_scrape, both.ratio(theirs, scrape));
+  }
+  ratios.push_back({"scrape_vs_memcpy", ours.ratio(scrapes[0], memcpys[0]), 8});
+  ratios.push_back({"promcpp_scrape_vs_scrape", promcpp_vs_scrape, 60, true});
+  ratios.push_back({"scrape_64_vs_1", ours.ratio(scrapes[2], scrapes[0]), 80});
+}
+
+void measure_scraped_step(Ratios& ratios) {
+  headline("A step while another thread scrapes without pause");
+  constexpr std::size_t kRepetitions = 11;
+  std::vector<double> p50, p99, idle, scraped, scraped_p99, scrapes;
+  for (std::size_t i = 0; i < kRepetitions; ++i) {
+    const ScrapedStep round = time_scraped_step(20'000);
+    p50.push_back(round.scraped_p50 / round.idle_p50);
+    p99.push_back(round.scraped_p99 / round.idle_p50);
+    idle.push_back(round.idle_p50);
+    scraped.push_back(round.scraped_p50);
+    scraped_p99.push_back(round.scraped_p99);
+    scrapes.push_back(round.scrapes_per_second);
+  }
+  std::printf("%-44s %14.1f ns\n", "idle, p50", median(idle));
+  std::printf("%-44s %14.1f ns\n", "scraped, p50", median(scraped));
+  std::printf("%-44s %14.1f ns\n", "scraped, p99", median(scraped_p99));
+  std::printf("%-44s %14.0f\n", "scrapes a second", median(scrapes));
+  ratios.push_back({"step_p50_scraped_vs_idle", median(p50), 3});
+  ratios.push_back({"step_p99_scraped_vs_idle_p50", median(p99), 5});
+}
+
+void measure_two_writers(Ratios& ratios) {
+  headline("Two threads that record without pause");
+  constexpr std::size_t kRepetitions = 11;
+  constexpr std::size_t kSteps = 20'000;
+  std::vector<double> one, same, own, ratio;
+  for (std::size_t i = 0; i < kRepetitions; ++i) {
+    one.push_back(time_concurrent_steps(1, true, kSteps));
+    same.push_back(time_concurrent_steps(2, true, kSteps));
+    own.push_back(time_concurrent_steps(2, false, kSteps));
+    ratio.push_back(same.back() / one.back());
+  }
+  std::printf("%-44s %14.1f ns\n", "one thread", median(one));
+  std::printf("%-44s %14.1f ns\n", "two threads, one engine", median(same));
+  std::printf("%-44s %14.1f ns\n", "two threads, an engine each", median(own));
+  ratios.push_back({"two_writers_one_engine_vs_one", median(ratio), 5});
+}
+
+int run(const char* file_name) {
+  const SecondThread second_thread;
+  Ratios ratios;
+  measure_record(ratios);
+  measure_update_from_output(ratios);
+  measure_page(ratios);
+  measure_scraped_step(ratios);
+  measure_two_writers(ratios);
+
+  std::printf("\n%-32s %8s    %s\n", "ratio", "value", "target");
+  for (const Ratio& ratio : ratios) {
+    std::printf("%-32.*s %8.2f    %s %g%s\n",
+                static_cast<int>(ratio.name.size()), ratio.name.data(),
+                ratio.value, ratio.at_least ? ">=" : "<=", ratio.target,
+                ratio.met() ? "" : "    missed");
+  }
+  std::printf("\n");
+  std::FILE* file = file_name != nullptr ? std::fopen(file_name, "w") : nullptr;
+  for (const Ratio& ratio : ratios) {
+    for (std::FILE* out : {stdout, file}) {
+      if (out == nullptr) continue;
+      std::fprintf(out, "ratio %.*s %.3f\n",
+                   static_cast<int>(ratio.name.size()), ratio.name.data(),
+                   ratio.value);
+    }
+  }
+  if (file_name == nullptr) return EXIT_SUCCESS;
+  if (file == nullptr || std::fclose(file) != 0) {
+    std::perror(file_name);
+    return EXIT_FAILURE;
+  }
+  return EXIT_SUCCESS;
+}
+
+}  // namespace
+}  // namespace vllm_metrics::bench
+
+int main(int argc, char** argv) {
+  return vllm_metrics::bench::run(argc > 1 ? argv[1] : nullptr);
+}
