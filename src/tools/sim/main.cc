@@ -119,57 +119,72 @@ struct OutputFiles {
   }
 };
 
-std::string progress_text(const Simulation& simulation, Ticks end) {
-  const RunReport& report = simulation.report();
-  const double now = to_seconds(simulation.now());
-  std::string text = fmt::format(
-      "{:.1f} s: {} running, {} waiting, {} finished", now,
-      simulation.num_running(), simulation.num_waiting(), report.finished());
-  double done = end == kNever ? 0.0 : now / to_seconds(end);
-  if (const auto size = simulation.workload().size(); size.has_value()) {
-    const auto served = report.finished() + report.refused();
-    done = std::max(done,
-                    static_cast<double>(served) / static_cast<double>(*size));
-  }
-  if (done > 0.0) text += fmt::format(", {:.0f} %", 100.0 * done);
-  return text;
-}
+// Lets a simulation happen at the speed asked for, until every request is
+// served, the end is reached, or a signal came.
+class Run {
+ public:
+  Run(Simulation& simulation, RealTime& time, ProgressLine& progress, Ticks end)
+      : simulation_(simulation), time_(time), progress_(progress), end_(end) {}
 
-// Waits in real time for virtual `then`, or until a signal.
-void wait_until(Ticks then, Simulation& simulation, RealTime& time,
-                ProgressLine& progress, Ticks end) {
-  for (;;) {
-    const double left = time.seconds_until(then);
-    if (left <= 0.0 || time.interrupted()) return;
-    simulation.advance_to(std::min(time.virtual_now(), then));
-    progress.show(progress_text(simulation, end));
-    time.sleep(std::min(left, kLookInterval));
+  void to_end() {
+    for (;;) {
+      look();
+      const Ticks next = simulation_.next_event();
+      if (next == kNever) break;
+      wait_until(std::min(next, end_));
+      if (time_.interrupted()) break;
+      if (next > end_) {
+        simulation_.advance_to(end_);
+        break;
+      }
+      simulation_.run_event(next);
+    }
+    simulation_.finish();
+    progress_.clear();
   }
-}
 
-// Until every request is served, the end is reached, or a signal came.
-void run(Simulation& simulation, RealTime& time, ProgressLine& progress,
-         Ticks end) {
-  double next_look = 0.0;
-  while (!time.interrupted()) {
-    if (const double now = time.elapsed_seconds(); now >= next_look) {
-      next_look = now + kLookInterval;
-      time.sleep(0.0);
-      progress.show(progress_text(simulation, end));
-    }
-    const Ticks next = simulation.next_event();
-    if (next == kNever) break;
-    wait_until(std::min(next, end), simulation, time, progress, end);
-    if (time.interrupted()) break;
-    if (next > end) {
-      simulation.advance_to(end);
-      break;
-    }
-    simulation.run_event(next);
+ private:
+  // Now and then: for a signal, and to show how far it is.
+  void look() {
+    const double now = time_.elapsed_seconds();
+    if (now < next_look_) return;
+    next_look_ = now + kLookInterval;
+    time_.sleep(0.0);
+    if (progress_.active()) progress_.show(progress_text());
   }
-  simulation.finish();
-  progress.clear();
-}
+
+  void wait_until(Ticks then) {
+    for (;;) {
+      const double left = time_.seconds_until(then);
+      if (left <= 0.0 || time_.interrupted()) return;
+      simulation_.advance_to(std::min(time_.virtual_now(), then));
+      look();
+      time_.sleep(std::min(left, kLookInterval));
+    }
+  }
+
+  std::string progress_text() const {
+    const RunReport& report = simulation_.report();
+    const double now = to_seconds(simulation_.now());
+    double done = end_ == kNever ? 0.0 : now / to_seconds(end_);
+    const auto size = simulation_.workload().size();
+    if (size.has_value()) {
+      const auto served = report.finished() + report.refused();
+      done = std::max(done,
+                      static_cast<double>(served) / static_cast<double>(*size));
+    }
+    return fmt::format(
+        "{:.1f} s: {} running, {} waiting, {} finished{}", now,
+        simulation_.num_running(), simulation_.num_waiting(), report.finished(),
+        done > 0.0 ? fmt::format(", {:.0f} %", 100.0 * done) : "");
+  }
+
+  Simulation& simulation_;
+  RealTime& time_;
+  ProgressLine& progress_;
+  Ticks end_;
+  double next_look_ = 0.0;  // real seconds
+};
 
 int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   OutputFiles files = {.page = {"--page", options.page_file},
@@ -205,7 +220,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
     std::fflush(stdout);
   }
 
-  run(simulation, time, progress, end_of_run(options));
+  Run(simulation, time, progress, end_of_run(options)).to_end();
   fmt::print("{}", simulation.report().summary(
                        {.workload = simulation.workload().description(),
                         .virtual_seconds = to_seconds(simulation.now()),
