@@ -55,8 +55,8 @@ FlagValue seconds(std::optional<double>& variable) {
   double parsed = 0.0;
   FlagValue value = real(parsed, 0.0, kYear, "unlimited");
   value.preset =
-      "a trace and 60 s of the synthetic workload are served to their end; "
-      "with --listen the latter has none, save at --speed max";
+      "a trace ends by itself; synthetic: 60 s of arrivals, endless with "
+      "--listen unless --speed is max";
   value.parse = [&variable](std::string_view text) {
     double number = 0.0;
     const bool fits = real(number, 0.0, kYear, "unlimited").parse(text);
