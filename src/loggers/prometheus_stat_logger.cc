@@ -221,7 +221,7 @@ struct PrometheusStatLogger::State {
                                             layout.cell_count())) {}
 
   StepSection section(std::size_t engine) const {
-    return {layout, banks->bank(engine), options.clock->wall()};
+    return {layout, banks->bank(engine), options.clock->coarse_wall()};
   }
 
   absl::Status add_lora_info();

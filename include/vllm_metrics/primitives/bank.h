@@ -184,7 +184,7 @@ class Bank::Section {
 
   void observe(const HistogramCells& histogram, double v) noexcept {
     const BucketBounds& bounds = *histogram.bounds;
-    if (internal::is_plain(v) && bounds.has_table()) [[likely]] {
+    if (bounds.can_look_up(v)) [[likely]] {
       Cell* const buckets = cells_ + histogram.first;
       buckets[bounds.look_up(v)].add(std::uint64_t{1});
       buckets[bounds.bucket_count()].add(v);

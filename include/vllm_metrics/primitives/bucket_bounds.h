@@ -61,6 +61,12 @@ class BucketBounds {
   }
   bool has_table() const noexcept { return !table_.empty(); }
 
+  // has_table(), and `v` is +0 or a positive finite number: as unsigned bits
+  // all others are larger.
+  bool can_look_up(double v) const noexcept {
+    return std::bit_cast<std::uint64_t>(v) < look_up_end_;
+  }
+
   friend bool operator==(const BucketBounds& a,
                          const BucketBounds& b) noexcept {
     return std::ranges::equal(a.values(), b.values());
@@ -75,6 +81,8 @@ class BucketBounds {
            shift_ > kOneMantissaBit - kMaxExtraBits && !build_table();)
         --shift_;
     }
+    if (has_table())
+      look_up_end_ = std::bit_cast<std::uint64_t>(padded_.back());
   }
 
   // Not std::to_string: that one obeys the process locale.
@@ -128,6 +136,7 @@ class BucketBounds {
   std::vector<std::uint8_t> table_;
   double lowest_ = 0.0;  // what look_up clamps to
   double highest_ = 0.0;
+  std::uint64_t look_up_end_ = 0;
   std::int64_t first_cell_ = 0;
   int shift_ = kOneMantissaBit;
 };
