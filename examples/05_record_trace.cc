@@ -44,7 +44,8 @@ class ScriptedEngine {
                  std::shared_ptr<ScriptedClock> clock)
       : index_(index), manager_(manager), clock_(std::move(clock)) {
     const auto parent = std::make_shared<ParentRequest>(2);
-    for (RequestStateStats* request : {&running_[0], &running_[1], &late_}) {
+    for (RequestStateStats* request :
+         {&running_.front(), &running_.back(), &late_}) {
       request->lora_name = index == 0 ? "sql" : "a \"quoted\" adapter";
       request->lora = &adapters_;
     }

@@ -14,8 +14,10 @@ namespace {
 
 using Cells = std::array<std::string, 5>;
 
-const Cells kHeaders = {"Unpadded Tokens", "Padded Tokens", "Num Paddings",
-                        "Runtime Mode", "Count"};
+Cells headers() {
+  return {"Unpadded Tokens", "Padded Tokens", "Num Paddings", "Runtime Mode",
+          "Count"};
+}
 
 void append_row(std::string& out, const Cells& cells,
                 const std::array<std::size_t, 5>& widths) {
@@ -55,7 +57,7 @@ std::string CudaGraphLog::text(const CudaGraphConfig& config) const {
     return std::pair(-row.count, row.appeared);
   });
 
-  std::vector<Cells> table{kHeaders};
+  std::vector<Cells> table{headers()};
   for (const Row& row : rows) {
     table.push_back({std::to_string(row.unpadded), std::to_string(row.padded),
                      std::to_string(row.paddings), modes_[row.mode],

@@ -1,7 +1,7 @@
 #include "src/tools/replay/engine_core.h"
 
+#include <string>
 #include <utility>
-#include <vector>
 
 namespace vllm_metrics::replay {
 namespace {
@@ -12,6 +12,7 @@ constexpr std::int64_t kMaxPendingEvents = std::int64_t{1} << 20;
 std::vector<LoraAdapterCount> views_of(
     const std::vector<AdapterCount>& adapters) {
   std::vector<LoraAdapterCount> views;
+  views.reserve(adapters.size());
   for (const AdapterCount& adapter : adapters) {
     views.push_back({adapter.name, adapter.num_requests});
   }
@@ -32,9 +33,9 @@ absl::StatusOr<EngineCore> EngineCore::create(const TraceConfig& config) {
   return core;
 }
 
-const std::string& EngineCore::warning() const {
-  static const std::string kNothing;
-  return model_.has_value() ? model_->warning() : kNothing;
+std::string_view EngineCore::warning() const {
+  if (!model_.has_value()) return {};
+  return model_->warning();
 }
 
 absl::Status EngineCore::apply(const KvBlockEvent& event, std::int64_t now_ns) {

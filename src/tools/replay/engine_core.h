@@ -3,7 +3,8 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <string>
+#include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -37,7 +38,7 @@ class EngineCore {
                                            int engine);
 
   // Of the model's shape; empty: nothing.
-  const std::string& warning() const;
+  std::string_view warning() const;
 
  private:
   EngineCore() = default;

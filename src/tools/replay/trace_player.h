@@ -4,6 +4,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -53,7 +54,7 @@ class TracePlayer {
   absl::Status play(const TraceEvent& event);
 
   // What the engine should say of the model's shape; empty: nothing.
-  const std::string& warning() const { return engine_core_.warning(); }
+  std::string_view warning() const { return engine_core_.warning(); }
 
   const Registry& registry() const { return *manager_->registry(); }
 
