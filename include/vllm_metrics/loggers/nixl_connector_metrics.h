@@ -15,7 +15,7 @@ namespace vllm_metrics::inline v0 {
 // The text record is exact, P90 included, up to kMaxExactTransfers successful
 // transfers in an interval. Beyond, P90 is that of a uniform sample of as many;
 // everything else stays exact.
-// Memory: 256 KiB for each text logger, taken at the first transfer.
+// Memory: 512 KiB for each text logger, taken at the first transfer.
 // Definition: vLLM NixlPromMetrics and NixlKVConnectorStats.reduce.
 class VLLM_METRICS_EXPORT NixlConnectorMetrics final
     : public KvConnectorMetrics {
