@@ -1,7 +1,8 @@
 #pragma once
 
-// What the machine allows: the same numbers counted into plain memory, by the
-// best algorithm known here and nothing else. One thread, no reader, no check.
+// What the machine allows: the same numbers counted into plain memory, by a
+// search in a table with the sum in a register, and nothing else. One thread,
+// no reader, no check.
 
 #include <algorithm>
 #include <array>
@@ -12,10 +13,13 @@
 #include <cstdlib>
 #include <limits>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "step_data.h"
 #include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/stats/iteration_stats.h"
+#include "vllm_metrics/stats/scheduler_stats.h"
 
 namespace vllm_metrics::bench {
 
@@ -109,38 +113,86 @@ struct FloorHistogram {
   std::array<std::uint64_t, 32> buckets{};
 };
 
-// All that a step writes, of one engine.
+// All that a step writes, of one engine, from the structs that record() takes.
 class Floor {
  public:
-  Floor() {
-    for (const MetricId id : kRequestHistograms) requests_.emplace_back(id);
+  [[gnu::noinline]] void record(const SchedulerStats& scheduler,
+                                const IterationStats& iteration) noexcept {
+    record(scheduler);
+    record(iteration);
+    for (const FinishedRequestStats& finished : iteration.finished_requests)
+      record(finished);
   }
-
-  [[gnu::noinline]] void record(const FlatStep& step) noexcept {
-    for (std::size_t i = 0; i < gauges_.size(); ++i)
-      gauges_[i] = step.gauges[i];
-    for (std::size_t i = 0; i < counters_.size(); ++i)
-      counters_[i] += step.counters[i];
-    step_tokens_.observe(step.step_tokens);
-    if (!step.first_tokens.empty()) first_tokens_.observe(step.first_tokens);
-    latencies_.observe(step.latencies);
-    for (const FlatStep::Ended& ended : step.ended) {
-      ++success_[ended.reason];
-      for (std::size_t i = 0; i < requests_.size(); ++i)
-        requests_[i].observe(ended.values[i]);
-    }
-  }
-
-  const FloorHistogram& latencies() const noexcept { return latencies_; }
 
  private:
-  std::array<double, kGauges.size()> gauges_{};
-  std::array<double, kCounters.size()> counters_{};
+  void record(const SchedulerStats& scheduler) noexcept {
+    gauges_[0] = real(scheduler.num_running_reqs);
+    gauges_[1] =
+        real(scheduler.num_waiting_reqs + scheduler.num_skipped_waiting_reqs);
+    gauges_[2] = real(scheduler.num_waiting_reqs);
+    gauges_[3] = real(scheduler.num_skipped_waiting_reqs);
+    gauges_[4] = scheduler.kv_cache_usage;
+    counters_[0] += scheduler.prefix_cache_stats.queries;
+    counters_[1] += scheduler.prefix_cache_stats.hits;
+    counters_[2] += scheduler.connector_prefix_cache_stats->queries;
+    counters_[3] += scheduler.connector_prefix_cache_stats->hits;
+    estimates_[0] += scheduler.perf_stats->num_flops_per_gpu;
+    estimates_[1] += scheduler.perf_stats->num_read_bytes_per_gpu;
+    estimates_[2] += scheduler.perf_stats->num_write_bytes_per_gpu;
+  }
+
+  void record(const IterationStats& iteration) noexcept {
+    const PromptTokenStats& prompt = iteration.prompt_token_stats;
+    counters_[4] += iteration.num_preempted_reqs;
+    counters_[5] += prompt.total;
+    counters_[6] += prompt.computed;
+    counters_[7] += prompt.local_cache_hit;
+    counters_[8] += prompt.external_kv_transfer;
+    counters_[9] += prompt.cached_tokens;
+    counters_[10] += iteration.num_generation_tokens;
+    step_tokens_.observe(
+        real(prompt.computed + iteration.num_generation_tokens));
+    for (const auto tokens : iteration.max_num_generation_tokens_iter)
+      requests_[11].observe(real(tokens));
+    for (const auto n : iteration.n_params_iter) requests_[12].observe(real(n));
+    if (!iteration.time_to_first_tokens_iter.empty())
+      first_tokens_.observe(iteration.time_to_first_tokens_iter);
+    latencies_.observe(iteration.inter_token_latencies_iter);
+  }
+
+  void record(const FinishedRequestStats& finished) noexcept {
+    ++success_[static_cast<std::size_t>(finished.finish_reason)];
+    requests_[0].observe(finished.e2e_latency);
+    requests_[1].observe(*finished.queued_time);
+    requests_[2].observe(*finished.prefill_time);
+    requests_[3].observe(*finished.inference_time);
+    requests_[4].observe(*finished.decode_time);
+    requests_[5].observe(finished.mean_time_per_output_token);
+    requests_[6].observe(real(finished.num_prompt_tokens));
+    requests_[7].observe(
+        real(finished.num_prompt_tokens - finished.num_cached_tokens));
+    requests_[8].observe(real(finished.num_generation_tokens));
+    requests_[9].observe(real(*finished.max_tokens_param));
+    requests_[10].observe(real(finished.num_preemptions));
+  }
+
+  static double real(std::int64_t n) noexcept { return static_cast<double>(n); }
+
+  template <std::size_t... kIndex>
+  static std::array<FloorHistogram, sizeof...(kIndex)> histograms(
+      std::index_sequence<kIndex...>) {
+    return {FloorHistogram(kRequestHistograms[kIndex])...};
+  }
+
+  std::array<double, 5> gauges_{};
+  std::array<std::int64_t, 11> counters_{};
+  std::array<double, 3> estimates_{};
   std::array<std::uint64_t, 5> success_{};
   FloorHistogram step_tokens_{MetricId::kIterationTokens};
   FloorHistogram first_tokens_{MetricId::kTimeToFirstToken};
   FloorHistogram latencies_{MetricId::kInterTokenLatency};
-  std::vector<FloorHistogram> requests_;
+  std::array<FloorHistogram, kRequestHistograms.size()> requests_ =
+      histograms(std::make_index_sequence<kRequestHistograms.size()>());
 };
 
 // The least that the outputs of a step come to, in plain arrays: whose each one

@@ -43,7 +43,9 @@ void count_all() {
 
   const auto steps = make_steps({});
   Floor floor;
-  count("floor_step", 64, [&](std::size_t i) { floor.record(steps[i].flat); });
+  count("floor_step", 64, [&](std::size_t i) {
+    floor.record(steps[i].scheduler, steps[i].iteration);
+  });
 
   Outputs outputs(256);
   count("update_from_outputs_256", 64, [&](std::size_t) { outputs.step(); });

@@ -58,8 +58,9 @@ void measure_record(Ratios& ratios) {
     });
   };
   const auto ours = [&](const Step& step) { record(*manager, step); };
-  const auto at_floor = add("256 distinct latencies, floor", distinct,
-                            [&](const Step& step) { floor.record(step.flat); });
+  const auto at_floor = add(
+      "256 distinct latencies, floor", distinct,
+      [&](const Step& step) { floor.record(step.scheduler, step.iteration); });
   const auto recorded = add("256 distinct latencies, record()", distinct, ours);
   const auto equally = add("256 equal latencies, record()", equal, ours);
   const auto largely = add("1024 distinct latencies, record()", large, ours);

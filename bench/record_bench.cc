@@ -23,13 +23,15 @@ StepShape shape_of(const benchmark::State& state) {
           .first_outputs = static_cast<std::size_t>(state.range(2))};
 }
 
-// 256 requests that decode, distinct and equal latencies; 1,024; and a step
-// with as many first outputs as later ones.
+// 256 requests that decode, distinct and equal latencies; fewer and more; and a
+// step with as many first outputs as later ones.
 void shapes(benchmark::internal::Benchmark* benchmark) {
   benchmark->ArgNames({"batch", "equal", "first"});
   benchmark->Args({256, 0, 0})
       ->Args({256, 1, 0})
+      ->Args({1, 0, 0})
       ->Args({1024, 0, 0})
+      ->Args({4096, 0, 0})
       ->Args({64, 0, 64});
 }
 
@@ -46,7 +48,8 @@ void BM_Floor_Record(benchmark::State& state) {
   Floor floor;
   Carousel carousel(steps);
   for (auto _ : state) {
-    floor.record(carousel.next().flat);
+    const Step& step = carousel.next();
+    floor.record(step.scheduler, step.iteration);
     benchmark::ClobberMemory();
   }
 }

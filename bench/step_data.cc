@@ -1,5 +1,6 @@
 #include "step_data.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -96,7 +97,8 @@ std::vector<Step> make_steps(const StepShape& shape) {
   Latencies to_first_token(0.15, 1.2, 1);
   Latencies phases(6.0, 1.4, 4);
   // Reserved, because a flat step points into its step.
-  std::vector<Step> steps(65536 / (shape.batch + shape.first_outputs));
+  std::vector<Step> steps(
+      std::min<std::size_t>(256, 65536 / (shape.batch + shape.first_outputs)));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Step& step = steps[i];
     step.scheduler = make_scheduler(i, shape.batch);

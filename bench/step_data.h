@@ -62,8 +62,8 @@ inline constexpr std::array<MetricId, 13> kRequestHistograms{
 
 inline constexpr std::int64_t kMaxModelLen = 131072;
 
-// The numbers of a step, in the order of the tables above: what the baselines
-// are given, which need not walk the stats structs.
+// The numbers of a step, in the order of the tables above: what prometheus-cpp
+// is given, which so need not walk the stats structs.
 struct FlatStep {
   struct Ended {
     std::size_t reason;
@@ -91,8 +91,8 @@ struct StepShape {
   std::size_t ended = 2;          // requests that end
 };
 
-// Steps to take in turns, about half a megabyte of them. Every scalar moves in
-// each, more than in a real decode step.
+// Steps to take in turns, half a megabyte of them at most. Every scalar moves
+// in each, more than in a real decode step.
 std::vector<Step> make_steps(const StepShape& shape);
 
 // Hands out the elements of a vector round and round.

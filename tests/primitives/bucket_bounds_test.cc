@@ -31,10 +31,13 @@ std::size_t disagreements(const List& list) {
   REQUIRE(bounds.has_value());
   std::size_t found = 0;
   for (const double v : probes_of(list)) {
-    if (bounds->bucket_of(v) == bounds_below(list, v)) continue;
+    const std::size_t below = bounds_below(list, v);
+    const bool one_by_one =
+        !bounds->can_look_up(v) || bounds->look_up_one(v) == below;
+    if (bounds->bucket_of(v) == below && one_by_one) continue;
     ++found;
     UNSCOPED_INFO("bucket_of(" << v << ") = " << bounds->bucket_of(v)
-                               << ", expected " << bounds_below(list, v));
+                               << ", expected " << below);
   }
   return found;
 }
@@ -184,6 +187,18 @@ TEST_CASE("BucketBounds: the table serves up to 254 positive bounds",
   const double b = std::nextafter(a, 2.0);
   CHECK_FALSE(
       BucketBounds::create(List{a, b, std::nextafter(b, 2.0)})->has_table());
+}
+
+TEST_CASE("BucketBounds: only plain numbers of a table are looked up alone",
+          "[primitives]") {
+  const auto table = *BucketBounds::create(List{0.1, 1, 2.5});
+  CHECK(table.can_look_up(0.0));
+  CHECK(table.can_look_up(Limits::denorm_min()));
+  CHECK(table.can_look_up(Limits::max()));
+  const double v = GENERATE(-0.0, -1.0, kInf, -kInf, kNan, -kNan);
+  CAPTURE(v);
+  CHECK_FALSE(table.can_look_up(v));
+  CHECK_FALSE(BucketBounds::create(List{-1, 1})->can_look_up(0.5));
 }
 
 TEST_CASE("BucketBounds: a copy searches as the original does",

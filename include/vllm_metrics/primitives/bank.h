@@ -186,7 +186,7 @@ class Bank::Section {
     const BucketBounds& bounds = *histogram.bounds;
     if (bounds.can_look_up(v)) [[likely]] {
       Cell* const buckets = cells_ + histogram.first;
-      buckets[bounds.look_up(v)].add(std::uint64_t{1});
+      buckets[bounds.look_up_one(v)].add(std::uint64_t{1});
       buckets[bounds.bucket_count()].add(v);
     } else {
       observe_carefully(histogram, v);

@@ -50,14 +50,17 @@ class BucketBounds {
     return table_.empty() ? search(v) : look_up(v);
   }
 
-  // The same, where the caller has seen that has_table() is true. Clamped as
-  // doubles and compared as integers, which is what costs least.
+  // The same, where the caller has seen that has_table() is true. Clamped as a
+  // double, which in a loop over many values costs least.
   std::size_t look_up(double v) const noexcept {
-    const double within = std::min(highest_, std::max(lowest_, v));
-    const auto bits = std::bit_cast<std::int64_t>(within);
-    const std::size_t i =
-        table_[static_cast<std::size_t>((bits >> shift_) - first_cell_)];
-    return i + (std::bit_cast<std::int64_t>(padded_[i]) < bits ? 1U : 0U);
+    return bucket_in_cell(bits_of(std::min(highest_, std::max(lowest_, v))));
+  }
+
+  // The same for one value, where the caller has seen that can_look_up(v) is:
+  // that took its bits to an integer register, and there they stay.
+  std::size_t look_up_one(double v) const noexcept {
+    return bucket_in_cell(
+        std::clamp(bits_of(v), bits_of(lowest_), bits_of(highest_)));
   }
   bool has_table() const noexcept { return !table_.empty(); }
 
@@ -93,8 +96,19 @@ class BucketBounds {
            "] = " + std::string(digits, end);
   }
 
-  std::int64_t cell_of(double v) const noexcept {
-    return std::bit_cast<std::int64_t>(v) >> shift_;
+  static std::int64_t bits_of(double v) noexcept {
+    return std::bit_cast<std::int64_t>(v);
+  }
+  std::int64_t cell_of(double v) const noexcept { return bits_of(v) >> shift_; }
+
+  // `bits` are within the table's cells.
+  std::size_t bucket_in_cell(std::int64_t bits) const noexcept {
+    // The table's start moved back to cell 0, which a loop computes once.
+    const auto cell_0 = reinterpret_cast<std::uintptr_t>(table_.data()) -
+                        static_cast<std::uintptr_t>(first_cell_);
+    const std::size_t i = *reinterpret_cast<const std::uint8_t*>(
+        cell_0 + static_cast<std::uintptr_t>(bits >> shift_));
+    return i + (bits_of(padded_[i]) < bits ? 1U : 0U);
   }
 
   // One entry for each cell from the first bound's to the one just above the
