@@ -200,17 +200,18 @@ class Floor {
 class FloorRequests {
  public:
   explicit FloorRequests(std::size_t count)
-      : outputs_(count), tokens_(count), last_(count), latencies_(count) {
+      : outputs_(count), requests_(count), latencies_(count) {
     for (std::uint32_t i = 0; i < count; ++i) outputs_[i] = {i, 1};
   }
 
   [[gnu::noinline]] void update(double now) noexcept {
     std::size_t appended = 0;
     for (const Output& output : outputs_) {
+      Request& request = requests_[output.request];
       step_tokens_ += output.new_tokens;
-      tokens_[output.request] += output.new_tokens;
-      latencies_[appended++] = now - last_[output.request];
-      last_[output.request] = now;
+      request.tokens += output.new_tokens;
+      latencies_[appended++] = now - request.last;
+      request.last = now;
     }
   }
 
@@ -219,10 +220,13 @@ class FloorRequests {
     std::uint32_t request;
     std::uint32_t new_tokens;
   };
+  struct Request {
+    std::uint64_t tokens = 0;
+    double last = 0.0;
+  };
   std::vector<Output> outputs_;
   std::uint64_t step_tokens_ = 0;
-  std::vector<std::uint64_t> tokens_;
-  std::vector<double> last_;
+  std::vector<Request> requests_;
   std::vector<double> latencies_;
 };
 
