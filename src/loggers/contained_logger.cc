@@ -5,7 +5,7 @@
 namespace vllm_metrics::inline v0 {
 
 void LoggerErrors::report(std::string_view what) noexcept {
-  if (counter_.has_value()) (*counter_)->inc();
+  count();
   if (reported_.exchange(true, std::memory_order_relaxed)) return;
   try {
     sink_->write(

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -23,9 +24,20 @@ class LoggerErrors {
         clock_(options.clock),
         sink_(options.log_sink) {}
 
-  // Where errors are counted; called before any can happen, or never.
-  void count_in(Handle<Counter> counter) { counter_ = std::move(counter); }
+  // Where errors are counted, those of before too; called before there are two
+  // threads, or never.
+  void count_in(Handle<Counter> counter) {
+    counter->inc(early_.exchange(0, std::memory_order_relaxed));
+    counter_ = std::move(counter);
+  }
 
+  void count() noexcept {
+    if (counter_.has_value()) {
+      (*counter_)->inc();
+    } else {
+      early_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   void report(std::string_view what) noexcept;
 
  private:
@@ -33,6 +45,7 @@ class LoggerErrors {
   std::shared_ptr<const Clock> clock_;
   std::shared_ptr<LogSink> sink_;
   std::optional<Handle<Counter>> counter_;
+  std::atomic<std::uint64_t> early_{0};
   std::atomic<bool> reported_{false};
 };
 

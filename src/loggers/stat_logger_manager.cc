@@ -19,6 +19,7 @@
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/loggers/logging_stat_logger.h"
 #include "vllm_metrics/loggers/per_engine_adapter.h"
+#include "vllm_metrics/loggers/plugin.h"
 #include "vllm_metrics/loggers/prometheus_stat_logger.h"
 #include "vllm_metrics/registry/registry.h"
 
@@ -71,6 +72,7 @@ struct StatLoggerManager::State {
 
   absl::Status build();
   absl::Status add(const StatLoggerFactory& factory);
+  void add_plugin(const std::string& path);
   absl::StatusOr<ContainedLogger> make(
       const PerEngineStatLoggerFactory& factory);
   absl::StatusOr<ContainedLogger> make(
@@ -108,6 +110,10 @@ absl::Status StatLoggerManager::State::build() {
   for (const StatLoggerFactory& factory : options.factories) {
     if (auto status = add(factory); !status.ok()) return status;
   }
+  for (const std::string& path : options.plugins) add_plugin(path);
+  if (options.plugins_of_environment) {
+    for (const std::string& path : plugins_of_environment()) add_plugin(path);
+  }
   for (const StatLoggerFactory& factory : default_text_logger(options)) {
     if (auto status = add(factory); !status.ok()) return status;
   }
@@ -144,6 +150,27 @@ absl::Status StatLoggerManager::State::add(const StatLoggerFactory& factory) {
   if (!made.ok()) return made.status();
   loggers.push_back(*std::move(made));
   return absl::OkStatus();
+}
+
+// A plugin is the operator's choice, not the engine's: a bad one is no reason
+// to serve nobody.
+void StatLoggerManager::State::add_plugin(const std::string& path) {
+  std::string reason;
+  try {
+    auto factory = load_plugin(path);
+    const absl::Status status = factory.ok() ? add(*factory) : factory.status();
+    if (status.ok()) return;
+    reason = std::string(status.message());
+    if (factory.ok()) reason = path + ": " + reason;
+  } catch (const std::exception& error) {
+    reason = path + ": it threw: " + error.what();
+  } catch (...) {
+    reason = path + ": it threw what is not a std::exception";
+  }
+  errors_of(path)->count();
+  options.log_sink->write(LogLevel::kError, options.clock->wall(),
+                          LogSink::kNoEngine,
+                          "A stat logger plugin is left out: " + reason);
 }
 
 absl::StatusOr<ContainedLogger> StatLoggerManager::State::make(

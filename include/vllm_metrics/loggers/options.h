@@ -96,7 +96,8 @@ struct StatLoggerOptions {
 
   // --- The loggers -------------------------------------------------------
 
-  // Write the text record. False: `factories` and the Prometheus logger only.
+  // Write the text record. False: `factories`, plugins and the Prometheus
+  // logger only.
   bool default_loggers = true;
 
   // One text record for all engines instead of one for each.
@@ -119,6 +120,15 @@ struct StatLoggerOptions {
 
   // Custom loggers, called before the default ones, in this order.
   std::vector<StatLoggerFactory> factories = {};
+
+  // Shared objects whose stat loggers are called after those of `factories`
+  // (load_plugin). One that is missing, of another version or whose factory
+  // fails is an ERROR record and counted in vllm_metrics_logger_errors_total
+  // under its path; the engine goes on without it.
+  std::vector<std::string> plugins = {};
+
+  // The same for those that VLLM_METRICS_PLUGINS names, after `plugins`.
+  bool plugins_of_environment = true;
 
   // --- The page ----------------------------------------------------------
 
