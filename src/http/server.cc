@@ -16,7 +16,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "vllm_metrics/registry/process_collector.h"
 
 namespace vllm_metrics::inline v0::http {
 namespace {
@@ -26,16 +25,39 @@ using Clock = std::chrono::steady_clock;
 // After an accept that failed, e.g. for want of file descriptors.
 constexpr std::int64_t kAcceptPauseMs = 100;
 
-Response create_text(std::string_view text) {
-  // MHD takes every body as void*; this kind it only reads.
-  Response response(MHD_create_response_from_buffer(
-      text.size(), const_cast<char*>(text.data()), MHD_RESPMEM_PERSISTENT));
-  if (response != nullptr &&
-      MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
-                              "text/plain; charset=utf-8") != MHD_YES) {
-    response = nullptr;
+struct ResponseDeleter {
+  void operator()(MHD_Response* response) const {
+    MHD_destroy_response(response);
   }
+};
+using Response = std::unique_ptr<MHD_Response, ResponseDeleter>;
+
+Response response_of(Answer& answer) {
+  if (answer.page == nullptr) {
+    // MHD takes every body as void*; this kind it only reads.
+    return Response(MHD_create_response_from_buffer(
+        answer.text.size(), const_cast<char*>(answer.text.data()),
+        MHD_RESPMEM_PERSISTENT));
+  }
+  std::string& text = answer.page->text;
+  Response response(MHD_create_response_from_buffer_with_free_callback_cls(
+      text.size(), text.data(), &BodyPool::give_back, answer.page.get()));
+  // The response gives it back.
+  if (response != nullptr) static_cast<void>(answer.page.release());
   return response;
+}
+
+// MHD_NO, which ends the connection, when there is no memory.
+MHD_Result send(MHD_Connection* connection, Answer answer) {
+  const Response response = response_of(answer);
+  if (response == nullptr) return MHD_NO;
+  for (const auto& [name, value] : answer.headers) {
+    if (name != nullptr &&
+        MHD_add_response_header(response.get(), name, value) != MHD_YES) {
+      return MHD_NO;
+    }
+  }
+  return MHD_queue_response(connection, answer.status, response.get());
 }
 
 // Keeps the engine's signals on the engine's threads: one started meanwhile
@@ -69,8 +91,7 @@ ConnectionTable::Connection& find(MHD_Connection* connection) {
 
 Exposer::Server::Server(std::shared_ptr<Registry> registry,
                         ExposerOptions options, Listener listener)
-    : registry_(std::move(registry)),
-      options_(std::move(options)),
+    : options_(std::move(options)),
       pid_(getpid()),
       listener_(std::move(listener)),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -78,7 +99,7 @@ Exposer::Server::Server(std::shared_ptr<Registry> registry,
                         static_cast<std::size_t>(options_.max_connections),
                     .request_timeout = options_.request_timeout,
                     .keep_alive_timeout = options_.keep_alive_timeout}),
-      format_(options_.text_format) {}
+      handler_(std::move(registry), options_) {}
 
 Exposer::Server::~Server() { stop(); }
 
@@ -86,11 +107,7 @@ bool Exposer::Server::in_own_process() const { return getpid() == pid_; }
 
 absl::Status Exposer::Server::start() {
   if (auto status = start_daemon(); !status.ok()) return status;
-  if (options_.process_metrics) {
-    if (auto added = add_process_metrics(*registry_); added.ok()) {
-      process_metrics_ = *std::move(added);
-    }
-  }
+  handler_.add_process_metrics();
   const SignalsBlocked blocked;
   const MutexLock lock(stop_mutex_);
   try {
@@ -122,18 +139,7 @@ absl::Status Exposer::Server::start_daemon() {
   }
   epoll_fd_ =
       MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-  return create_responses() ? absl::OkStatus()
-                            : absl::ResourceExhaustedError("out of memory");
-}
-
-bool Exposer::Server::create_responses() {
-  not_found_ = create_text("Not found. The metrics are at /metrics.\n");
-  not_allowed_ = create_text("Method not allowed. Allowed: GET, HEAD.\n");
-  unavailable_ = create_text("The page could not be made. Try again.\n");
-  return not_found_ != nullptr && not_allowed_ != nullptr &&
-         unavailable_ != nullptr &&
-         MHD_add_response_header(not_allowed_.get(), MHD_HTTP_HEADER_ALLOW,
-                                 "GET, HEAD") == MHD_YES;
+  return absl::OkStatus();
 }
 
 void Exposer::Server::stop() {
@@ -169,7 +175,7 @@ void Exposer::Server::run() noexcept {
   listener_.socket.reset();
   connections_.cut_all();
   daemon_.reset();
-  process_metrics_.reset();
+  handler_.remove_process_metrics();
 }
 
 // How long nothing will happen unless a socket becomes ready; -1 for ever.
@@ -237,65 +243,14 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
     *upload_size = 0;
     return MHD_YES;
   }
-  return server.answer(connection, path, method);
+  return send(connection,
+              server.handler_.answer({.method = method, .path = path}));
 }
 
 void Exposer::Server::on_request_end(void* /*self*/, MHD_Connection* connection,
                                      void** /*request*/,
                                      MHD_RequestTerminationCode /*code*/) {
   find(connection).end_request(Clock::now());
-}
-
-MHD_Result Exposer::Server::answer(MHD_Connection* connection,
-                                   std::string_view path,
-                                   std::string_view method) noexcept {
-  if (path != "/metrics" && path != "/metrics/") {
-    return MHD_queue_response(connection, MHD_HTTP_NOT_FOUND, not_found_.get());
-  }
-  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
-    return MHD_queue_response(connection, MHD_HTTP_METHOD_NOT_ALLOWED,
-                              not_allowed_.get());
-  }
-  if (const Response page = render()) {
-    return MHD_queue_response(connection, MHD_HTTP_OK, page.get());
-  }
-  return MHD_queue_response(connection, MHD_HTTP_SERVICE_UNAVAILABLE,
-                            unavailable_.get());
-}
-
-// Null when there is no memory for the page.
-Response Exposer::Server::render() noexcept {
-  try {
-    registry_->snapshot(snapshot_);
-    if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
-    auto body = bodies_.take(format_.render(snapshot_));
-    Response response(MHD_create_response_from_buffer_with_free_callback_cls(
-        body->text.size(), body->text.data(), &BodyPool::give_back,
-        body.get()));
-    if (response == nullptr) return nullptr;
-    static_cast<void>(body.release());  // the response gives it back
-    if (MHD_add_response_header(response.get(), MHD_HTTP_HEADER_CONTENT_TYPE,
-                                TextFormat::kContentType.data()) != MHD_YES) {
-      return nullptr;
-    }
-    return response;
-  } catch (const std::exception&) {
-    return nullptr;
-  }
-}
-
-// Another endpoint had them when we started; when the page has changed since,
-// that one may have gone.
-bool Exposer::Server::add_missing_process_metrics() {
-  if (!options_.process_metrics || process_metrics_ ||
-      snapshot_.schema == last_schema_) {
-    return false;
-  }
-  last_schema_ = snapshot_.schema;
-  auto added = add_process_metrics(*registry_);
-  if (!added.ok()) return false;
-  process_metrics_ = *std::move(added);
-  return true;
 }
 
 }  // namespace vllm_metrics::inline v0::http

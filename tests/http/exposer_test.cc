@@ -10,6 +10,8 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -352,7 +354,41 @@ TEST_CASE("Exposer: a page that cannot be made is 503, the next one is not",
     const auto answer = client.get("/metrics");
     CHECK(answer.status == 503);
     CHECK(answer.headers.at("content-type") == "text/plain; charset=utf-8");
-    CHECK(answer.body == "The page could not be made. Try again.\n");
+    CHECK(answer.body ==
+          "type: out_of_memory\nThe page could not be made. Try again.\n");
+  }
+  CHECK(client.get("/metrics").body == kPage);
+}
+
+TEST_CASE("Exposer: what a series' source throws ends that answer only",
+          "[http]") {
+  struct Thrower : vllm_metrics::ChangingSource {
+    std::shared_ptr<const State> current() const override {
+      if (kind == 1) throw std::bad_alloc();
+      if (kind == 2) throw std::runtime_error("not my day");
+      if (kind == 3) throw 42;  // not even an exception
+      return std::make_shared<State>();
+    }
+    int kind = 0;
+  };
+  const Served served;
+  Client client(served.port());
+  const int kind = GENERATE(1, 2, 3);
+  CAPTURE(kind);
+  {
+    const auto thrower = std::make_shared<Thrower>();
+    const auto added =
+        *served.registry->add({.name = "adapters_info",
+                               .help = "Adapters.",
+                               .kind = vllm_metrics::MetricKind::kGauge,
+                               .info = true},
+                              thrower);
+    thrower->kind = kind;
+    const auto answer = client.get("/metrics");
+    CHECK(answer.status == 503);
+    CHECK(answer.body ==
+          (kind == 1 ? "type: out_of_memory\n" : "type: render_failed\n") +
+              std::string("The page could not be made. Try again.\n"));
   }
   CHECK(client.get("/metrics").body == kPage);
 }

@@ -1,0 +1,98 @@
+#include "src/http/request_handler.h"
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <utility>
+
+#include "vllm_metrics/registry/process_collector.h"
+
+namespace vllm_metrics::inline v0::http {
+namespace {
+
+constexpr Header kPlainText{"Content-Type", "text/plain; charset=utf-8"};
+
+Answer not_found() {
+  return {.status = 404,
+          .headers = {kPlainText},
+          .text = "Not found. The metrics are at /metrics.\n"};
+}
+
+Answer method_not_allowed() {
+  return {.status = 405,
+          .headers = {kPlainText, {"Allow", "GET, HEAD"}},
+          .text = "Method not allowed. Allowed: GET, HEAD.\n"};
+}
+
+// The first line is for programs.
+Answer unavailable(std::string_view text) {
+  return {.status = 503, .headers = {kPlainText}, .text = text};
+}
+
+Answer out_of_memory() {
+  return unavailable(
+      "type: out_of_memory\nThe page could not be made. Try again.\n");
+}
+
+Answer render_failed() {
+  return unavailable(
+      "type: render_failed\nThe page could not be made. Try again.\n");
+}
+
+}  // namespace
+
+RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
+                               const ExposerOptions& options)
+    : registry_(std::move(registry)),
+      wants_process_metrics_(options.process_metrics),
+      format_(options.text_format) {}
+
+Answer RequestHandler::answer(const Request& request) noexcept {
+  if (request.path != "/metrics" && request.path != "/metrics/") {
+    return not_found();
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    return method_not_allowed();
+  }
+  return page();
+}
+
+// A source of series may be a user's own, and throw whatever it likes.
+Answer RequestHandler::page() noexcept {
+  try {
+    return {.headers = {{{"Content-Type", TextFormat::kContentType.data()}}},
+            .page = render()};
+  } catch (const std::bad_alloc&) {
+    return out_of_memory();
+  } catch (const std::length_error&) {
+    return out_of_memory();
+  } catch (...) {
+    return render_failed();
+  }
+}
+
+std::unique_ptr<Body> RequestHandler::render() {
+  registry_->snapshot(snapshot_);
+  if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
+  return bodies_.take(format_.render(snapshot_));
+}
+
+void RequestHandler::add_process_metrics() {
+  if (!wants_process_metrics_ || process_metrics_) return;
+  auto added = vllm_metrics::add_process_metrics(*registry_);
+  if (added.ok()) process_metrics_ = *std::move(added);
+}
+
+// Another endpoint had them when we started; when the page has changed since,
+// that one may have gone.
+bool RequestHandler::add_missing_process_metrics() {
+  if (!wants_process_metrics_ || process_metrics_ ||
+      snapshot_.schema == last_schema_) {
+    return false;
+  }
+  last_schema_ = snapshot_.schema;
+  add_process_metrics();
+  return process_metrics_.has_value();
+}
+
+}  // namespace vllm_metrics::inline v0::http

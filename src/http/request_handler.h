@@ -1,0 +1,68 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "src/http/body_pool.h"
+#include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/http/exposer.h"
+#include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/registry/snapshot.h"
+
+namespace vllm_metrics::inline v0::http {
+
+// What a client asked, as far as it matters to the answer. Valid for the call.
+struct Request {
+  std::string_view method;
+  std::string_view path;  // decoded, without the query
+};
+
+// One header of an answer. Both texts live as long as the handler.
+struct Header {
+  const char* name = nullptr;  // null: none
+  const char* value = nullptr;
+};
+
+struct Answer {
+  unsigned int status = 200;
+  std::array<Header, 4> headers = {};
+  // Either a text that lives as long as the handler, or a page of its own.
+  std::string_view text = {};
+  std::unique_ptr<Body> page = {};
+};
+
+// Decides what is answered; how it gets to the client is the server's matter.
+//
+// Thread-safety: one thread; give the answers' bodies back on it, before the
+// handler ends.
+class RequestHandler {
+ public:
+  RequestHandler(std::shared_ptr<Registry> registry,
+                 const ExposerOptions& options);
+
+  // 503 with a type when the page cannot be made.
+  Answer answer(const Request& request) noexcept;
+
+  // Puts them on the page, unless they are there or are not wanted.
+  void add_process_metrics();
+  void remove_process_metrics() { process_metrics_.reset(); }
+
+ private:
+  Answer page() noexcept;
+  std::unique_ptr<Body> render();
+  bool add_missing_process_metrics();
+
+  const std::shared_ptr<Registry> registry_;
+  const bool wants_process_metrics_;
+  BodyPool bodies_;
+  TextFormat format_;
+  Snapshot snapshot_;
+
+  // Ours once we could register them; another endpoint may have done it.
+  std::optional<Registration> process_metrics_;
+  std::shared_ptr<const Schema> last_schema_;
+};
+
+}  // namespace vllm_metrics::inline v0::http
