@@ -1,8 +1,6 @@
 #include "src/http/connection_table.h"
 
-// Not <netinet/tcp.h>, whose tcp_info ends before tcpi_bytes_received.
-#include <linux/tcp.h>
-#include <netinet/in.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -23,11 +21,9 @@ constexpr milliseconds kAnswerGrace{1000};
 // Places for newcomers until those who made room are out.
 constexpr std::size_t kReserve = 16;
 
-std::uint64_t bytes_received(int fd) {
-  tcp_info info{};
-  socklen_t size = sizeof info;
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
-  return info.tcpi_bytes_received;
+bool has_unread_bytes(int fd) {
+  int count = 0;
+  return ioctl(fd, FIONREAD, &count) == 0 && count > 0;
 }
 
 }  // namespace
@@ -41,7 +37,6 @@ void ConnectionTable::Connection::end_request(TimePoint now) {
   if (state == State::kCut) return;
   state = State::kWaiting;
   since = now;
-  bytes_before = bytes_received(fd);
 }
 
 ConnectionTable::ConnectionTable(const ConnectionLimits& limits)
@@ -78,12 +73,17 @@ std::optional<TimePoint> ConnectionTable::deadline(
   return std::nullopt;
 }
 
-void ConnectionTable::sweep(TimePoint now) {
+void ConnectionTable::note_arrivals(TimePoint now) {
   for (Connection& connection : connections_) {
     if (connection.state == State::kWaiting &&
-        bytes_received(connection.fd) != connection.bytes_before) {
+        has_unread_bytes(connection.fd)) {
       connection.begin_request(now);
     }
+  }
+}
+
+void ConnectionTable::sweep(TimePoint now) {
+  for (Connection& connection : connections_) {
     if (const auto due = deadline(connection); due && *due <= now) {
       cut(connection);
     }

@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -39,8 +38,7 @@ class ConnectionTable {
     };
     int fd = -1;
     State state = State::kFree;
-    TimePoint since;                 // begin of what the deadline is about
-    std::uint64_t bytes_before = 0;  // received before it began to wait
+    TimePoint since;  // begin of what the deadline is about
   };
 
   explicit ConnectionTable(const ConnectionLimits& limits);
@@ -49,7 +47,10 @@ class ConnectionTable {
   Connection& open(int fd, TimePoint now);
   void close(Connection& connection);
 
-  // Cuts off who is overdue or one too many, and looks who began a request.
+  // Looks who began a request, while MHD has not read it.
+  void note_arrivals(TimePoint now);
+
+  // Cuts off who is overdue or one too many.
   void sweep(TimePoint now);
 
   void cut_all();

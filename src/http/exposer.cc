@@ -1,8 +1,10 @@
 #include "vllm_metrics/http/exposer.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdint>
-#include <string_view>
+#include <string>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -27,10 +29,19 @@ absl::Status check_range(const char* name, std::int64_t value, Range allowed,
                    " to ", allowed.highest, unit));
 }
 
+absl::Status check_permissions(int value) {
+  if (value >= 0 && value <= 0777) return absl::OkStatus();
+  const std::string octal =
+      value < 0 ? absl::StrCat(value) : fmt::format("0{:o}", value);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unix_permissions = ", octal, "; allowed: 0 to 0777, octal"));
+}
+
 absl::Status check(const ExposerOptions& options) {
   constexpr std::int64_t kHourMs = 3'600'000;
   const absl::Status checks[] = {
       check_range("port", options.port, {0, 65535}),
+      check_permissions(options.unix_permissions),
       check_range("max_connections", options.max_connections, {1, 1024}),
       check_range("request_timeout", options.request_timeout.count(),
                   {1, kHourMs}, " ms"),
@@ -53,7 +64,11 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::start(
     return absl::InvalidArgumentError("registry is null");
   }
   if (auto status = check(options); !status.ok()) return status;
-  auto listener = listen_on(options.address, options.port);
+  auto listener =
+      start_listening({.address = options.address,
+                       .port = options.port,
+                       .allow_all_interfaces = options.allow_all_interfaces,
+                       .unix_permissions = options.unix_permissions});
   if (!listener.ok()) return listener.status();
   auto server = std::make_unique<Server>(
       std::move(registry), std::move(options), *std::move(listener));
@@ -70,10 +85,12 @@ Exposer::~Exposer() {
   if (!server_->in_own_process()) static_cast<void>(server_.release());
 }
 
-int Exposer::port() const { return server_->port(); }
+int Exposer::port() const { return server_->listener().port; }
 
 std::string Exposer::url() const {
-  return absl::StrCat("http://", server_->host(), ":", server_->port(),
+  const Listener& listener = server_->listener();
+  const bool is_network = listener.port != 0;
+  return absl::StrCat("http://", listener.name, is_network ? "" : ":",
                       "/metrics");
 }
 

@@ -167,12 +167,14 @@ void Exposer::Server::run() noexcept {
     poll(fds, std::size(fds), wait_ms(!accepting));
     if (fds[0].revents != 0) break;
     if (fds[2].revents != 0) accept_waiting();
+    connections_.note_arrivals(Clock::now());
     MHD_run(daemon_.get());
     connections_.sweep(Clock::now());
   }
   // Also for the copies that forked children have: the port is free now.
   shutdown(listener_.socket.value(), SHUT_RDWR);
   listener_.socket.reset();
+  listener_.file.remove();
   connections_.cut_all();
   daemon_.reset();
   handler_.remove_process_metrics();

@@ -4,7 +4,6 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -42,8 +41,8 @@ class Exposer::Server {
   bool in_own_process() const;
   void close_inherited() { listener_.socket.reset(); }
 
-  int port() const { return listener_.port; }
-  const std::string& host() const { return listener_.host; }
+  // Its socket is the endpoint's thread's.
+  const Listener& listener() const { return listener_; }
 
  private:
   using Connection = ConnectionTable::Connection;

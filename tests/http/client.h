@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -24,10 +25,7 @@ class Client {
     std::string body;
   };
 
-  explicit Client(int port, int receive_buffer = 0)
-      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    const timeval guard{.tv_sec = 20, .tv_usec = 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &guard, sizeof guard);
+  explicit Client(int port, int receive_buffer = 0) : Client(Family{AF_INET}) {
     if (receive_buffer > 0) {
       setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &receive_buffer,
                  sizeof receive_buffer);
@@ -36,7 +34,13 @@ class Client {
     to.sin_family = AF_INET;
     to.sin_port = htons(static_cast<in_port_t>(port));
     to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) == 0;
+    connect_to(to);
+  }
+  explicit Client(const std::string& path) : Client(Family{AF_UNIX}) {
+    sockaddr_un to{};
+    to.sun_family = AF_UNIX;
+    path.copy(to.sun_path, sizeof to.sun_path - 1);
+    connect_to(to);
   }
   ~Client() { close(fd_); }
   Client(const Client&) = delete;
@@ -109,6 +113,21 @@ class Client {
   }
 
  private:
+  struct Family {
+    int value;
+  };
+  explicit Client(Family family)
+      : fd_(socket(family.value, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    const timeval guard{.tv_sec = 20, .tv_usec = 0};
+    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &guard, sizeof guard);
+  }
+
+  template <class Address>
+  void connect_to(const Address& to) {
+    connected_ =
+        connect(fd_, reinterpret_cast<const sockaddr*>(&to), sizeof to) == 0;
+  }
+
   bool read_some() {
     char buffer[65536];
     const auto size = recv(fd_, buffer, sizeof buffer, 0);

@@ -238,8 +238,9 @@ TEST_CASE("Exposer: two endpoints never share a port, and end in any order",
   REQUIRE_FALSE(refused.ok());
   CHECK_THAT(std::string(refused.status().message()),
              Contains("127.0.0.1:" + std::to_string(served.port())));
-  const auto everywhere =
-      ExposerOptions{.address = "0.0.0.0", .port = served.port()};
+  const auto everywhere = ExposerOptions{.address = "0.0.0.0",
+                                         .allow_all_interfaces = true,
+                                         .port = served.port()};
   CHECK_FALSE(Exposer::start(served.registry, everywhere).ok());
 
   auto other =
@@ -261,6 +262,10 @@ TEST_CASE("Exposer: an option out of range is named with what is allowed",
   const auto [options, message] = GENERATE(table<ExposerOptions, std::string>({
       {{.port = -1}, "port = -1; allowed: 0 to 65535"},
       {{.port = 65536}, "port = 65536; allowed: 0 to 65535"},
+      {{.unix_permissions = 01000},
+       "unix_permissions = 01000; allowed: 0 to 0777, octal"},
+      {{.unix_permissions = -1},
+       "unix_permissions = -1; allowed: 0 to 0777, octal"},
       {{.max_connections = 0}, "max_connections = 0; allowed: 1 to 1024"},
       {{.request_timeout = milliseconds(0)},
        "request_timeout = 0 ms; allowed: 1 to 3600000 ms"},
@@ -287,6 +292,19 @@ TEST_CASE("Exposer: an address that is none of this machine is an error",
   CHECK_THAT(std::string(refused.status().message()), Contains(address));
 }
 
+TEST_CASE("Exposer: every interface is an explicit choice", "[http]") {
+  const std::string address =
+      GENERATE("0.0.0.0", "0", "0x0", "::", "0:0::0", "::ffff:0.0.0.0");
+  const auto refused =
+      Exposer::start(Registry::create(), {.address = address, .port = 0});
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.status().code() == absl::StatusCode::kInvalidArgument);
+  CHECK(refused.status().message() ==
+        "address = \"" + address +
+            "\" is every interface of this machine; allowed only with "
+            "allow_all_interfaces = true");
+}
+
 TEST_CASE("Exposer: a null registry is an error", "[http]") {
   const auto refused = Exposer::start(nullptr, {.port = 0});
   REQUIRE_FALSE(refused.ok());
@@ -310,8 +328,9 @@ TEST_CASE("Exposer: url() has the real port, and brackets around IPv6",
 }
 
 TEST_CASE("Exposer: \"::\" serves IPv4 clients too", "[http]") {
-  const auto exposer =
-      Exposer::start(Registry::create(), {.address = "::", .port = 0});
+  const auto exposer = Exposer::start(
+      Registry::create(),
+      {.address = "::", .allow_all_interfaces = true, .port = 0});
   if (!exposer.ok()) {
     WARN("no IPv6 here: " << exposer.status().message());
     return;

@@ -17,14 +17,24 @@ namespace vllm_metrics::inline v0::http {
 struct ExposerOptions {
   // --- Where --------------------------------------------------------------
 
-  // A numeric IPv4 or IPv6 address of this machine. Loopback, because a page
-  // says much about a service and there is no login: "0.0.0.0" (all IPv4) or
-  // "::" (all IPv6 and IPv4) only where a firewall decides who may ask.
+  // A numeric IPv4 or IPv6 address of this machine, loopback by default: a page
+  // says much about a service. Or `unix:` and the absolute path of a Unix
+  // domain socket, e.g. "unix:/run/engine.sock", whose permissions then decide
+  // who may ask. A socket file that a dead process left is replaced.
   std::string address = "127.0.0.1";
+
+  // Whether `address` may be every interface of the machine: "0.0.0.0" (all
+  // IPv4) or "::" (all IPv6 and IPv4). Refused otherwise, since it is more than
+  // one may think of; turn it on in a container, or behind a firewall.
+  bool allow_all_interfaces = false;
+
+  // Of the file of a Unix domain socket, 0 to 0777. Connecting needs the right
+  // to write: 0660 also lets the group in.
+  int unix_permissions = 0600;
 
   // 0 to 65535; 0 takes any free port, see Exposer::port(). The default is
   // where scrape configurations look for vLLM. Change it when the engine's own
-  // API listens there.
+  // API listens there. Not used with `unix:`.
   int port = 8000;
 
   // --- What ---------------------------------------------------------------
@@ -78,7 +88,8 @@ struct ExposerOptions {
 // Address already in use`. No socket is left behind then. Afterwards nothing
 // fails towards the engine: what goes wrong is the client's answer.
 // Fork: the child has no endpoint. Its copy of this object only closes the
-// inherited socket; the parent's goes on.
+// inherited socket, and leaves the file of a Unix domain socket alone; the
+// parent's goes on.
 class VLLM_METRICS_EXPORT Exposer {
  public:
   // Returns when connections are being accepted.
@@ -89,14 +100,17 @@ class VLLM_METRICS_EXPORT Exposer {
   Exposer(const Exposer&) = delete;
   Exposer& operator=(const Exposer&) = delete;
 
-  // The port that is listened on, also when the options said 0.
+  // The port that is listened on, also when the options said 0; 0 for a Unix
+  // domain socket.
   int port() const;
 
-  // Where to point a scraper, e.g. "http://127.0.0.1:8000/metrics".
+  // Where to point a scraper, e.g. "http://127.0.0.1:8000/metrics", or, in the
+  // form that nginx's proxy_pass takes, "http://unix:/run/e.sock:/metrics".
   std::string url() const;
 
-  // Closes the port and every connection, waiting for at most one page that is
-  // being rendered, never for a client. May be called twice.
+  // Closes the port, removes the socket's file and closes every connection,
+  // waiting for at most one page that is being rendered, never for a client.
+  // May be called twice.
   void stop();
 
  private:

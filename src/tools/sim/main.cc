@@ -212,7 +212,9 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   if (options.listen.has_value()) {
     auto started = http::Exposer::start(
         simulation.registry(),
-        {.address = options.listen->host, .port = options.listen->port});
+        {.address = options.listen->host,
+         .allow_all_interfaces = true,  // who types it means it
+         .port = options.listen->port});
     if (!started.ok()) return fail(kExitUnusable, started.status());
     exposer = *std::move(started);
     // Not among the log lines: those are the same in every run of a seed.
