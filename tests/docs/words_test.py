@@ -19,8 +19,9 @@ class Words(pages.PagesTest):
     def test_pages_and_examples(self):
         for page in self.project.pages():
             self.check(page.name, page.text, EVERYWHERE + ON_PAGES)
-        for path in (self.project.source_dir / "examples").iterdir():
-            self.check(path.name, path.read_text("utf-8"), EVERYWHERE + ON_PAGES)
+        for path in (self.project.source_dir / "examples").rglob("*"):
+            if path.is_file() and path.suffix != ".pyc":
+                self.check(path.name, path.read_text("utf-8"), EVERYWHERE + ON_PAGES)
 
     def test_sources(self):
         for folder in ("include", "src", "cmake", "bench", "tests"):
