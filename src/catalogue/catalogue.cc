@@ -7,6 +7,7 @@
 #include "src/catalogue/engine_metrics.h"
 #include "src/catalogue/feature_metrics.h"
 #include "src/catalogue/info_metrics.h"
+#include "src/catalogue/offload_metrics.h"
 #include "src/catalogue/request_metrics.h"
 
 namespace vllm_metrics::inline v0 {
@@ -15,11 +16,13 @@ namespace {
 constexpr auto kCatalogue = [] {
   std::array<MetricSpec,
              std::size(kEngineMetrics) + std::size(kRequestMetrics) +
-                 std::size(kFeatureMetrics) + std::size(kInfoMetrics)>
+                 std::size(kFeatureMetrics) + std::size(kOffloadMetrics) +
+                 std::size(kInfoMetrics)>
       all{};
   auto end = std::ranges::copy(kEngineMetrics, all.begin()).out;
   end = std::ranges::copy(kRequestMetrics, end).out;
   end = std::ranges::copy(kFeatureMetrics, end).out;
+  end = std::ranges::copy(kOffloadMetrics, end).out;
   std::ranges::copy(kInfoMetrics, end);
   return all;
 }();
@@ -35,6 +38,9 @@ constexpr MetricGroup kGroups[] = {
     {"Speculative decoding", MetricId::kSpecDecodeNumDrafts},
     {"Diffusion models", MetricId::kDiffusionNumDenoisingSteps},
     {"KV transfer by NIXL", MetricId::kNixlXferTime},
+    {"KV offloading", MetricId::kKvOffloadLoadBytes},
+    {"KV in a Mooncake store", MetricId::kMooncakeStoreOperationTime},
+    {"Simple KV offloading", MetricId::kSimpleKvOffloadSaveOutcomes},
     {"Facts", MetricId::kLoraRequestsInfo},
     {"The library about itself", MetricId::kRejectedSamples},
 };

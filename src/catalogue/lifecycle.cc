@@ -51,7 +51,7 @@ bool is_version(std::string_view text) {
 }
 
 // The first two numbers of a version, missing ones 0.
-WireVersion release_of(std::string_view text) {
+WireVersion first_two_numbers(std::string_view text) {
   text.remove_prefix(std::min(text.find_first_of("0123456789"), text.size()));
   if (const auto epoch = text.find('!'); epoch != std::string_view::npos)
     text.remove_prefix(epoch + 1);
@@ -93,6 +93,21 @@ LifecycleState state_of(const Lifecycle& lifecycle,
   return next ? LifecycleState::kHidden : LifecycleState::kRemoved;
 }
 
+absl::StatusOr<WireVersion> release_of(std::string_view vllm_version) {
+  if (!is_version(vllm_version)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vllm_version = \"", valid_utf8(vllm_version),
+                     "\" is not a version; allowed: e.g. \"0.30.0\""));
+  }
+  const WireVersion release = first_two_numbers(vllm_version);
+  if (release.major != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("vllm_version = \"", std::string(vllm_version),
+                     "\"; allowed: a release 0.x"));
+  }
+  return release;
+}
+
 absl::StatusOr<bool> shows_hidden(const std::optional<std::string>& shown_for,
                                   std::string_view running) {
   if (!shown_for.has_value()) return false;
@@ -101,27 +116,23 @@ absl::StatusOr<bool> shows_hidden(const std::optional<std::string>& shown_for,
         "show_hidden_metrics_for_version = \"", valid_utf8(*shown_for),
         "\" is not a version; allowed: e.g. \"0.29\""));
   }
-  if (!is_version(running)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("vllm_version = \"", valid_utf8(running),
-                     "\" is not a version; allowed: e.g. \"0.30.0\""));
-  }
-  const WireVersion release = release_of(running);
-  if (release.major != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("vllm_version = \"", std::string(running),
-                     "\"; allowed: a release 0.x"));
-  }
-  if (release.minor == 0) return true;
-  return *shown_for == absl::StrCat("0.", release.minor - 1);
+  const auto release = release_of(running);
+  if (!release.ok()) return release.status();
+  if (release->minor == 0) return true;
+  return *shown_for == absl::StrCat("0.", release->minor - 1);
 }
 
 std::string help_of(const MetricSpec& spec, LifecycleState state) {
-  if (state == LifecycleState::kCurrent) return std::string(spec.help);
-  return absl::StrCat("DEPRECATED since ", spec.lifecycle.deprecated_in->major,
-                      ".", spec.lifecycle.deprecated_in->minor, ", use ",
-                      std::string(spec.lifecycle.successor), ": ",
-                      std::string(spec.help));
+  return help_of(spec.help, spec.lifecycle, state);
+}
+
+std::string help_of(std::string_view help, const Lifecycle& lifecycle,
+                    LifecycleState state) {
+  if (state == LifecycleState::kCurrent) return std::string(help);
+  return absl::StrCat("DEPRECATED since ", lifecycle.deprecated_in->major, ".",
+                      lifecycle.deprecated_in->minor, ", use ",
+                      std::string(lifecycle.successor), ": ",
+                      std::string(help));
 }
 
 std::span<const GoneMetric> gone_metrics() noexcept { return kGone; }

@@ -15,8 +15,14 @@
 namespace vllm_metrics::inline v0 {
 namespace {
 
-bool is_visible(const MetricSpec& spec, const StatLoggerOptions& options) {
-  switch (state_of(spec.lifecycle, options.wire_version)) {
+LifecycleState state_of(const Lifecycle& lifecycle,
+                        const StatLoggerOptions& options) {
+  return state_of(lifecycle,
+                  running_release(options).value_or(options.wire_version));
+}
+
+bool is_visible(const Lifecycle& lifecycle, const StatLoggerOptions& options) {
+  switch (state_of(lifecycle, options)) {
     case LifecycleState::kCurrent:
     case LifecycleState::kDeprecated:
       return true;
@@ -29,7 +35,7 @@ bool is_visible(const MetricSpec& spec, const StatLoggerOptions& options) {
 }
 
 bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
-  if (!is_visible(spec, options)) return false;
+  if (!is_visible(spec.lifecycle, options)) return false;
   if (spec.scope != Scope::kEngine || spec.since > options.wire_version)
     return false;
   switch (spec.condition) {
@@ -97,6 +103,24 @@ std::vector<StepMetrics::Metric> own_metrics(const StatLoggerOptions& options) {
   own.insert(own.end(), options.step_metrics.metrics.begin(),
              options.step_metrics.metrics.end());
   return own;
+}
+
+// One that is not has its cells all the same: a place means one metric in
+// every release.
+bool is_on_page(const StepMetrics::Metric& metric,
+                const StatLoggerOptions& options) {
+  const MetricSpec* spec = find_spec(metric.family.name);
+  if (spec != nullptr && spec->condition == Condition::kKvConnector &&
+      spec->since > options.wire_version)
+    return false;
+  return is_visible(metric.lifecycle, options);
+}
+
+// Series with one name are one family.
+SchemaFamily& family_for(std::vector<SchemaFamily>& families, Family family) {
+  const auto same = std::ranges::find(families, family, &SchemaFamily::family);
+  if (same != families.end()) return *same;
+  return families.emplace_back(SchemaFamily{std::move(family), {}});
 }
 
 }  // namespace
@@ -193,6 +217,7 @@ std::vector<SchemaFamily> BankLayout::schema(
     if (!has(spec.id)) continue;
     SchemaFamily& made =
         families.emplace_back(SchemaFamily{family_of(spec), {}});
+    made.family.help = help_of(spec, state_of(spec.lifecycle, options));
     const auto values = label_values(spec, options);
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
@@ -209,7 +234,11 @@ std::vector<SchemaFamily> BankLayout::schema(
   }
   const auto own = own_metrics(options);
   for (std::size_t i = 0; i < own_.size(); ++i) {
-    SchemaFamily& made = families.emplace_back(SchemaFamily{own[i].family, {}});
+    if (!is_on_page(own[i], options)) continue;
+    Family family = own[i].family;
+    family.help = help_of(family.help, own[i].lifecycle,
+                          state_of(own[i].lifecycle, options));
+    SchemaFamily& made = family_for(families, std::move(family));
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
       Labels labels = labels_of(engine);

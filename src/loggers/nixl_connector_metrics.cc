@@ -2,15 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <random>
-#include <span>
 #include <string>
 #include <utility>
 
 #include "src/loggers/connector_families.h"
+#include "src/loggers/duration_sample.h"
 #include "src/loggers/python_text.h"
 #include "src/loggers/sum_and_quantile.h"
 #include "vllm_metrics/catalogue/catalogue.h"
@@ -25,44 +23,10 @@ std::size_t place(MetricId id) {
          static_cast<std::size_t>(MetricId::kNixlXferTime);
 }
 
-// Durations of an interval: all of them, or a uniform sample once there are
-// more than fit.
-class Durations {
- public:
-  // True when a value had to be left to chance. One that is not finite is
-  // dropped, as on the page: it has no place in an order.
-  bool add(double seconds) {
-    if (!std::isfinite(seconds)) return false;
-    if (values_.capacity() == 0)
-      values_.reserve(NixlConnectorMetrics::kMaxExactTransfers);
-    sum_ += seconds;
-    ++count_;
-    if (values_.size() < NixlConnectorMetrics::kMaxExactTransfers) {
-      values_.push_back(seconds);
-      return false;
-    }
-    const auto at =
-        std::uniform_int_distribution<std::uint64_t>(0, count_ - 1)(random_);
-    if (at < values_.size()) values_[at] = seconds;
-    return true;
-  }
-  std::uint64_t count() const { return count_; }
-  double sum() const {
-    return count_ == values_.size() ? pairwise_sum(values_) : sum_;
-  }
-  double p90() { return quantile(values_, 0.9); }
-  void clear() {
-    values_.clear();
-    count_ = 0;
-    sum_ = 0.0;
-  }
-
- private:
-  std::vector<double> values_;
-  std::uint64_t count_ = 0;
-  double sum_ = 0.0;
-  std::minstd_rand random_;  // any sequence will do, and the same every time
-};
+double sum_of(const DurationSample& durations) {
+  return durations.is_complete() ? pairwise_sum(durations.values())
+                                 : durations.sum();
+}
 
 class NixlLog final : public KvConnectorLog {
  public:
@@ -84,8 +48,8 @@ class NixlLog final : public KvConnectorLog {
   void finish(std::string& out) override;
 
  private:
-  Durations transfer_;
-  Durations post_;
+  DurationSample transfer_{NixlConnectorMetrics::kMaxExactTransfers};
+  DurationSample post_{NixlConnectorMetrics::kMaxExactTransfers};
   double bytes_ = 0.0;
   double descriptors_ = 0.0;
   std::shared_ptr<Counter> sampled_;
@@ -97,14 +61,15 @@ void NixlLog::finish(std::string& out) {
     return transfer_.count() == 0 ? std::string("0")
                                   : python_str(python_round(v, digits));
   };
-  const auto mean_ms = [&](const Durations& durations) {
+  const auto mean_ms = [&](const DurationSample& durations) {
     const auto count = static_cast<double>(durations.count());
     return durations.count() == 0 ? std::string("0")
-                                  : number(durations.sum() / count * 1e3, 3);
+                                  : number(sum_of(durations) / count * 1e3, 3);
   };
-  const auto p90_ms = [&](Durations& durations) {
-    return durations.count() == 0 ? std::string("0")
-                                  : number(durations.p90() * 1e3, 3);
+  const auto p90_ms = [&](DurationSample& durations) {
+    return durations.count() == 0
+               ? std::string("0")
+               : number(quantile(durations.values(), 0.9) * 1e3, 3);
   };
   const double megabytes = bytes_ / (1024.0 * 1024.0);
   // The mean before P90, which reorders the values.
@@ -117,7 +82,7 @@ void NixlLog::finish(std::string& out) {
                  "(MB/s)={}, Avg number of descriptors={}",
                  transfer_.count(), transfer_mean, p90_ms(transfer_), post_mean,
                  p90_ms(post_), number(megabytes / n, 3),
-                 number(megabytes / transfer_.sum(), 3),
+                 number(megabytes / sum_of(transfer_), 3),
                  number(descriptors_ / n, 1));
   transfer_.clear();
   post_.clear();
@@ -125,9 +90,6 @@ void NixlLog::finish(std::string& out) {
 }
 
 }  // namespace
-
-KvConnectorLog::~KvConnectorLog() = default;
-KvConnectorMetrics::~KvConnectorMetrics() = default;
 
 NixlConnectorMetrics::NixlConnectorMetrics()
     : sampled_(std::make_shared<Counter>()) {}

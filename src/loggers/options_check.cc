@@ -114,6 +114,9 @@ absl::Status check_page(const StatLoggerOptions& options) {
                    kOldestWire.major, kOldestWire.minor, kNewestWire.major,
                    kNewestWire.minor);
   }
+  if (auto release = running_release(options); !release.ok()) {
+    return release.status();
+  }
   if (auto shown = shows_hidden_families(options); !shown.ok()) {
     return shown.status();
   }
@@ -157,6 +160,11 @@ absl::Status check_page(const StatLoggerOptions& options) {
 }
 
 }  // namespace
+
+absl::StatusOr<WireVersion> running_release(const StatLoggerOptions& options) {
+  if (options.vllm_version.empty()) return options.wire_version;
+  return release_of(options.vllm_version);
+}
 
 absl::StatusOr<bool> shows_hidden_families(const StatLoggerOptions& options) {
   const std::string running =

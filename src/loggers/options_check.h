@@ -9,6 +9,9 @@ namespace vllm_metrics::inline v0 {
 // InvalidArgument naming the field, its value and what is allowed.
 absl::StatusOr<StatLoggerOptions> checked(StatLoggerOptions options);
 
+// The release whose lifecycle rules hold: vllm_version's, or wire_version.
+absl::StatusOr<WireVersion> running_release(const StatLoggerOptions& options);
+
 // Whether hidden families are on the page: the rule of shows_hidden().
 absl::StatusOr<bool> shows_hidden_families(const StatLoggerOptions& options);
 

@@ -289,7 +289,13 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   auto state = std::make_shared<State>(*std::move(options), *std::move(layout));
   for (std::size_t engine = 0; engine < state->options.engine_indexes.size();
        ++engine) {
-    state->section(engine).record(SleepState{});
+    StepSection section = state->section(engine);
+    section.record(SleepState{});
+    if (state->options.kv_connector != nullptr) {
+      section.write_own(state->layout.connector(), [&](StepWriter& writer) {
+        state->options.kv_connector->begin(writer);
+      });
+    }
   }
   auto registration = state->options.registry->add(
       state->layout.schema(state->options), state->banks,

@@ -12,7 +12,10 @@
 
 #include "tests/loggers/surroundings.h"
 #include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/loggers/mooncake_store_metrics.h"
 #include "vllm_metrics/loggers/nixl_connector_metrics.h"
+#include "vllm_metrics/loggers/offloading_connector_metrics.h"
+#include "vllm_metrics/loggers/simple_offload_connector_metrics.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/registry/snapshot.h"
 #include "vllm_metrics/stats/nixl_stats.h"
@@ -48,6 +51,20 @@ switches() {
           {"nixl",
            [](auto& o) {
              o.kv_connector = std::make_shared<NixlConnectorMetrics>();
+           }},
+          {"offloading",
+           [](auto& o) {
+             o.kv_connector = std::make_shared<OffloadingConnectorMetrics>();
+           }},
+          {"mooncake_store",
+           [](auto& o) {
+             o.kv_connector = std::make_shared<MooncakeStoreMetrics>();
+           }},
+          {"simple_offload",
+           [](auto& o) {
+             o.kv_connector = std::make_shared<SimpleOffloadConnectorMetrics>(
+                 SimpleOffloadSetup{.lazy_offload = true,
+                                    .capacity_blocks = 512});
            }},
       };
   return kSwitches;
@@ -120,10 +137,21 @@ class Page {
   Snapshot snapshot_;
 };
 
-std::set<std::string> all_conditions() {
-  std::set<std::string> all{"engine_initialized"};
-  for (const auto& [name, turn_on] : switches()) all.insert(name);
+const std::set<std::string> kConnectors{"nixl", "offloading", "mooncake_store",
+                                        "simple_offload"};
+
+// An engine has one connector.
+std::set<std::string> all_conditions(const std::string& connector) {
+  std::set<std::string> all{"engine_initialized", connector};
+  for (const auto& [name, turn_on] : switches()) {
+    if (!kConnectors.contains(name)) all.insert(name);
+  }
   return all;
+}
+
+bool is_of_another_connector(const json& facts, const std::string& connector) {
+  const std::string when = facts.at("when");
+  return kConnectors.contains(when) && when != connector;
 }
 
 // Families that vLLM's facts do not have, for example of later releases, are
@@ -176,8 +204,8 @@ TEST_CASE("catalogue: a family is on the page under its condition alone",
   std::set<std::string> conditions;
   for (const json& facts : vllm_families()) conditions.insert(facts.at("when"));
   // The facts and this test speak of the same conditions.
-  std::set<std::string> known = all_conditions();
-  known.insert("always");
+  std::set<std::string> known{"always", "engine_initialized"};
+  for (const auto& [name, turn_on] : switches()) known.insert(name);
   REQUIRE(conditions == known);
 
   std::size_t seen = 0;
@@ -197,20 +225,23 @@ TEST_CASE("catalogue: a family is on the page under its condition alone",
   }
   const auto always = names_where(
       [](const json& facts) { return facts.at("when") == "always"; });
-  CHECK(seen + always.size() == 56);
+  CHECK(seen + always.size() == vllm_families().size());
 }
 
 TEST_CASE("catalogue: a diffusion model has its names in place of drafts",
           "[loggers]") {
-  const Page page(all_conditions());
+  const Page page(all_conditions("nixl"));
   CHECK(known_names(page) == names_where([](const json& facts) {
-          return facts.at("when") != "speculative";
+          return facts.at("when") != "speculative" &&
+                 !is_of_another_connector(facts, "nixl");
         }));
 }
 
 TEST_CASE("catalogue: a family has exactly its labels and their values",
           "[loggers]") {
-  auto conditions = all_conditions();
+  const auto connector = GENERATE(from_range(kConnectors));
+  CAPTURE(connector);
+  auto conditions = all_conditions(connector);
   const bool is_diffusion = GENERATE(false, true);
   if (!is_diffusion) conditions.erase("diffusion");
   const Page page(conditions);
@@ -241,14 +272,21 @@ TEST_CASE("catalogue: a family has exactly its labels and their values",
       CHECK(of_series == labels);
     }
   }
-  CHECK(checked == (is_diffusion ? 52 : 53));
+  CHECK(checked == names_where([&](const json& facts) {
+                     return facts.at("when") !=
+                                (is_diffusion ? "speculative" : "diffusion") &&
+                            !is_of_another_connector(facts, connector);
+                   }).size());
 }
 
 TEST_CASE("catalogue: a histogram has its bounds on the page", "[loggers]") {
-  const Page page(all_conditions());
+  const auto connector = GENERATE(from_range(kConnectors));
+  const Page page(all_conditions(connector));
   std::size_t checked = 0;
   for (const json& facts : vllm_families()) {
-    if (facts.at("type") != "histogram") continue;
+    if (facts.at("type") != "histogram" ||
+        is_of_another_connector(facts, connector))
+      continue;
     const std::string name = facts.at("name");
     CAPTURE(name);
     const SchemaFamily* family = page.find(name);
@@ -261,23 +299,46 @@ TEST_CASE("catalogue: a histogram has its bounds on the page", "[loggers]") {
             : facts.at("buckets").get<std::vector<double>>();
     CHECK(std::vector<double>(bounds.begin(), bounds.end()) == expected);
   }
-  CHECK(checked == 23);
+  CHECK(checked >= 19);
 }
 
 TEST_CASE("catalogue: an older release lacks what came later", "[loggers]") {
-  const Page page(all_conditions(), {0, 27});
-  CHECK(known_names(page) == names_where([](const json& facts) {
-          return facts.at("when") != "speculative" && !facts.contains("since");
+  const auto connector = GENERATE(from_range(kConnectors));
+  const Page page(all_conditions(connector), {0, 27});
+  CHECK(known_names(page) == names_where([&](const json& facts) {
+          return facts.at("when") != "speculative" &&
+                 !is_of_another_connector(facts, connector) &&
+                 !facts.contains("since");
         }));
 }
 
 TEST_CASE("catalogue: the page has no family that the catalogue has not",
           "[loggers]") {
-  const Page page(all_conditions());
+  const auto connector = GENERATE(from_range(kConnectors));
+  const Page page(all_conditions(connector));
   for (const std::string& name : page.vllm_names()) {
     CAPTURE(name);
     CHECK(find_spec(name) != nullptr);
   }
+}
+
+TEST_CASE(
+    "catalogue: HELP of a deprecated family names its successor, no other "
+    "says DEPRECATED",
+    "[loggers]") {
+  const Page page(all_conditions("offloading"));
+  std::size_t deprecated = 0;
+  for (const json& facts : vllm_families()) {
+    const std::string name = facts.at("name");
+    const SchemaFamily* family = page.find(name);
+    if (family == nullptr) continue;
+    CAPTURE(name, family->family.help);
+    const bool is_deprecated = facts.contains("deprecated");
+    CHECK(family->family.help.starts_with(
+              "DEPRECATED since 0.27, use vllm:kv_offload_") == is_deprecated);
+    deprecated += is_deprecated ? 1U : 0U;
+  }
+  CHECK(deprecated == 3);
 }
 
 }  // namespace

@@ -6,9 +6,8 @@
 #include <vector>
 
 #include "tests/allocation_counter.h"
-#include "tests/loggers/surroundings.h"
+#include "tests/loggers/connector_page.h"
 #include "vllm_metrics/loggers/nixl_connector_metrics.h"
-#include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/stats/nixl_stats.h"
 
 namespace vllm_metrics {
@@ -19,46 +18,17 @@ using namespace vllm_metrics::testing;
 constexpr std::size_t kMost = NixlConnectorMetrics::kMaxExactTransfers;
 
 // Engines that move KV blocks through NIXL.
-class TransferringEngines : public Surroundings {
+class TransferringEngines : public ConnectedEngines {
  public:
-  explicit TransferringEngines(bool aggregated = false) {
-    StatLoggerOptions given = options();
-    given.engine_indexes = {0, 1};
-    given.aggregate_engine_logging = aggregated;
-    given.kv_connector = std::make_shared<NixlConnectorMetrics>();
-    manager_ = *StatLoggerManager::create(std::move(given));
-  }
-
-  void record(const KvConnectorStats& stats, int engine = 0) {
-    SchedulerStats scheduler;
-    scheduler.kv_connector_stats = &stats;
-    manager_->record(&scheduler, nullptr, nullptr, engine);
-  }
-
-  // What the next log() says of transfers, without its name.
-  std::vector<std::string> logged() {
-    clock->advance(10);
-    log->lines.clear();
-    manager_->log();
-    std::vector<std::string> texts;
-    const std::string mark = "KV Transfer metrics: ";
-    for (const std::string& line : log->lines) {
-      const std::size_t at = line.find(mark);
-      if (at != line.npos) texts.push_back(line.substr(at + mark.size()));
-    }
-    return texts;
+  explicit TransferringEngines(bool aggregated = false)
+      : ConnectedEngines(std::make_shared<NixlConnectorMetrics>(), aggregated) {
   }
 
   std::string sampled() const {
     return value(page(),
                  "vllm_metrics_sampled_kv_transfers_total{model_name=\"m\"}");
   }
-
- private:
-  std::unique_ptr<StatLoggerManager> manager_;
 };
-
-std::vector<std::string> one(std::string text) { return {std::move(text)}; }
 
 NixlStats seven_transfers() {
   NixlStats stats;

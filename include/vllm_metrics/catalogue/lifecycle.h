@@ -22,6 +22,12 @@ VLLM_METRICS_EXPORT std::string_view name_of(LifecycleState state) noexcept;
 VLLM_METRICS_EXPORT LifecycleState state_of(const Lifecycle& lifecycle,
                                             WireVersion running) noexcept;
 
+// The release that a version names: "0.30.1rc1" is {0, 30}.
+// Errors: InvalidArgument for a text that is no version (PEP 440) and for a
+// release whose major number is not 0.
+VLLM_METRICS_EXPORT absl::StatusOr<WireVersion> release_of(
+    std::string_view vllm_version);
+
 // Whether hidden families are shown: `shown_for` is the option
 // show_hidden_metrics_for_version, `running` the release, e.g. "0.30.1".
 // Without the option no; in a development tree (0.0.x) yes; otherwise exactly
@@ -34,6 +40,9 @@ VLLM_METRICS_EXPORT absl::StatusOr<bool> shows_hidden(
 // HELP of a family in that state: a deprecated one says so and names its
 // successor.
 VLLM_METRICS_EXPORT std::string help_of(const MetricSpec& spec,
+                                        LifecycleState state);
+VLLM_METRICS_EXPORT std::string help_of(std::string_view help,
+                                        const Lifecycle& lifecycle,
                                         LifecycleState state);
 
 // A family that vLLM once had and this library never shows.

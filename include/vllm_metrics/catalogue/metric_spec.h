@@ -72,6 +72,28 @@ enum class MetricId : std::uint8_t {
   kNixlNumFailedTransfers,
   kNixlNumFailedNotifications,
   kNixlNumKvExpiredReqs,
+  kKvOffloadLoadBytes,
+  kKvOffloadLoadTime,
+  kKvOffloadLoadSize,
+  kKvOffloadStoreBytes,
+  kKvOffloadStoreTime,
+  kKvOffloadStoreSize,
+  kKvOffloadLookupSyncDelay,
+  kKvOffloadLookupAsyncDelay,
+  kKvOffloadAllocationFailure,
+  kKvOffloadTotalBytes,
+  kKvOffloadTotalTime,
+  kKvOffloadSize,
+  kMooncakeStoreOperationTime,
+  kMooncakeStoreOperation,
+  kMooncakeStoreOperationKeys,
+  kMooncakeStoreOperationBytes,
+  kMooncakeStoreOperationFailedKeys,
+  kSimpleKvOffloadSaveOutcomes,
+  kSimpleKvOffloadLoadBlocks,
+  kSimpleKvOffloadUsedBlocks,
+  kSimpleKvOffloadPendingStoreBlocks,
+  kSimpleKvOffloadInfo,
   kLoraRequestsInfo,
   kCacheConfigInfo,
   kRejectedSamples,
@@ -128,6 +150,7 @@ struct MetricSpec {
   std::string_view connector = {};  // with kKvConnector: of this connector
   Scope scope = Scope::kEngine;
   ExtraLabel extra_label = {};
+  ExtraLabel second_label = {};  // beside extra_label; its values are closed
   // Histograms; empty: 1, 2, 5, 10, ... up to max_model_len.
   std::span<const double> buckets = {};
   // First release that has it; 0.27 stands for any before.

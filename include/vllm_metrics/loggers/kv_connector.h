@@ -31,7 +31,8 @@ class VLLM_METRICS_EXPORT KvConnectorLog {
 // How the loggers treat one kind of KV connector: its families on the page and
 // its text record. Give one to StatLoggerOptions::kv_connector and hand its
 // statistics in with SchedulerStats::kv_connector_stats; the loggers need not
-// know it. NixlConnectorMetrics is one.
+// know it. NixlConnectorMetrics, OffloadingConnectorMetrics,
+// MooncakeStoreMetrics and SimpleOffloadConnectorMetrics are some.
 //
 // Thread-safety: const members, called for several engines at once.
 class VLLM_METRICS_EXPORT KvConnectorMetrics {
@@ -54,7 +55,12 @@ class VLLM_METRICS_EXPORT KvConnectorMetrics {
 
   // Observations that the text record could only sample, since there were more
   // than it keeps; shown as `vllm_metrics_sampled_kv_transfers_total`.
-  virtual const Counter& sampled() const noexcept = 0;
+  // One that never samples need not say so.
+  virtual const Counter& sampled() const noexcept;
+
+  // Called once for each engine, before its first step: writes what never
+  // changes, e.g. the 1 of an info metric.
+  virtual void begin(StepWriter&) const {}
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "vllm_metrics/catalogue/metric_spec.h"
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/registry/family.h"
 #include "vllm_metrics/registry/labels.h"
@@ -54,6 +55,10 @@ struct StepMetrics {
     Family family;                     // name, help, kind, number
     Labels labels = {};                // beside model_name and engine
     std::vector<double> buckets = {};  // histograms
+    // On its way off the page, by the rule of vLLM's own: hidden one release
+    // after `deprecated_in`, gone after two, counted by
+    // StatLoggerOptions::vllm_version. Texts as long-lived as a literal.
+    Lifecycle lifecycle = {};
   };
   std::vector<Metric> metrics = {};
 

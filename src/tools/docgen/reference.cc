@@ -23,7 +23,7 @@ and `_sum`. Bounds can be replaced with `StatLoggerOptions::buckets`.
 
 )";
 
-std::string_view condition_text(const MetricSpec& spec) {
+std::string condition_text(const MetricSpec& spec) {
   switch (spec.condition) {
     case Condition::kAlways:
       return "always";
@@ -36,7 +36,7 @@ std::string_view condition_text(const MetricSpec& spec) {
     case Condition::kDiffusion:
       return "`is_diffusion`";
     case Condition::kKvConnector:
-      return "`kv_connector` of this kind";
+      return fmt::format("`kv_connector`: {}", spec.connector);
     case Condition::kLora:
       return "`max_loras`";
     case Condition::kEngineInitialized:
@@ -57,10 +57,15 @@ std::vector<std::string> labels_of(const MetricSpec& spec) {
     return {"max_lora", "running_lora_adapters", "waiting_lora_adapters"};
   if (spec.id == MetricId::kCacheConfigInfo)
     return {"engine", "one for each entry of cache_config"};
+  if (spec.id == MetricId::kSimpleKvOffloadInfo)
+    return {"engine",     "model_name",   "backend",
+            "page_cache", "lazy_offload", "capacity_blocks"};
   std::vector<std::string> labels{"model_name"};
   if (spec.scope == Scope::kEngine) labels.insert(labels.begin(), "engine");
   if (!spec.extra_label.name.empty())
     labels.emplace_back(spec.extra_label.name);
+  if (!spec.second_label.name.empty())
+    labels.emplace_back(spec.second_label.name);
   return labels;
 }
 
@@ -73,10 +78,12 @@ std::string label_text(const MetricSpec& spec) {
   }
   if (spec.id == MetricId::kSpecDecodeNumAcceptedTokensPerPos)
     return text + ": 0 to `num_speculative_tokens` - 1";
-  std::string values;
-  for (const auto value : spec.extra_label.values)
-    values += fmt::format("{}{}", values.empty() ? ": " : ", ", value);
-  return text + values;
+  for (const ExtraLabel& label : {spec.extra_label, spec.second_label}) {
+    const char* before = text.find(": ") == std::string::npos ? ": " : "; ";
+    for (const auto value : label.values)
+      text += fmt::format("{}{}", std::exchange(before, ", "), value);
+  }
+  return text;
 }
 
 std::string number_text(double value) {
@@ -184,9 +191,10 @@ nlohmann::ordered_json reference_json() {
         {"type", name_of(spec.kind)}, {"unit", spec.unit},
         {"labels", labels_of(spec)},  {"condition", condition_text(spec)},
         {"help", spec.help},          {"promql", recipe(spec)}};
-    if (!spec.extra_label.values.empty())
-      entry["label_values"] = {
-          {spec.extra_label.name, spec.extra_label.values}};
+    for (const ExtraLabel& label : {spec.extra_label, spec.second_label}) {
+      if (!label.values.empty())
+        entry["label_values"][std::string(label.name)] = label.values;
+    }
     if (spec.kind == MetricKind::kHistogram) {
       if (spec.buckets.empty()) {
         entry["buckets"] = "1-2-5 up to max_model_len";
