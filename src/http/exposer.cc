@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "src/http/access.h"
 #include "src/http/listener.h"
 #include "src/http/server.h"
 
@@ -37,10 +40,26 @@ absl::Status check_permissions(int value) {
       "unix_permissions = ", octal, "; allowed: 0 to 0777, octal"));
 }
 
+absl::Status check_health_path(const std::string& path) {
+  const auto is_wrong = [](char c) {
+    return c <= ' ' || c > '~' || c == '?' || c == '#' || c == '%';
+  };
+  if (path.empty() ||
+      (path.starts_with('/') && path.size() <= 256 && path != "/metrics" &&
+       path != "/metrics/" && std::ranges::none_of(path, is_wrong))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "health_path = \"", absl::CHexEscape(path),
+      "\"; allowed: none, or / and up to 255 printable ASCII characters, none "
+      "of them a blank, ?, # or %; not /metrics"));
+}
+
 absl::Status check(const ExposerOptions& options) {
   constexpr std::int64_t kHourMs = 3'600'000;
   const absl::Status checks[] = {
       check_range("port", options.port, {0, 65535}),
+      check_health_path(options.health_path),
       check_permissions(options.unix_permissions),
       check_range("max_connections", options.max_connections, {1, 1024}),
       check_range("request_timeout", options.request_timeout.count(),
@@ -64,14 +83,17 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::start(
     return absl::InvalidArgumentError("registry is null");
   }
   if (auto status = check(options); !status.ok()) return status;
+  auto access = Access::create(options);
+  if (!access.ok()) return access.status();
   auto listener =
       start_listening({.address = options.address,
                        .port = options.port,
                        .allow_all_interfaces = options.allow_all_interfaces,
                        .unix_permissions = options.unix_permissions});
   if (!listener.ok()) return listener.status();
-  auto server = std::make_unique<Server>(
-      std::move(registry), std::move(options), *std::move(listener));
+  auto server =
+      std::make_unique<Server>(std::move(registry), std::move(options),
+                               *std::move(access), *std::move(listener));
   if (auto status = server->start(); !status.ok()) return status;
   return std::unique_ptr<Exposer>(new Exposer(std::move(server)));
 }

@@ -10,7 +10,7 @@
 namespace vllm_metrics::inline v0::http {
 namespace {
 
-constexpr Header kPlainText{"Content-Type", "text/plain; charset=utf-8"};
+Answer healthy() { return {.headers = {kPlainText}, .text = "ok\n"}; }
 
 Answer not_found() {
   return {.status = 404,
@@ -44,17 +44,19 @@ Answer render_failed() {
 RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
                                const ExposerOptions& options)
     : registry_(std::move(registry)),
+      health_path_(options.health_path),
       wants_process_metrics_(options.process_metrics),
       format_(options.text_format) {}
 
 Answer RequestHandler::answer(const Request& request) noexcept {
-  if (request.path != "/metrics" && request.path != "/metrics/") {
-    return not_found();
-  }
+  const bool is_page =
+      request.path == "/metrics" || request.path == "/metrics/";
+  const bool is_health = !health_path_.empty() && request.path == health_path_;
+  if (!is_page && !is_health) return not_found();
   if (request.method != "GET" && request.method != "HEAD") {
     return method_not_allowed();
   }
-  return page();
+  return is_health ? healthy() : page();
 }
 
 // A source of series may be a user's own, and throw whatever it likes.

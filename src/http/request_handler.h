@@ -1,10 +1,10 @@
 #pragma once
 
-#include <array>
 #include <memory>
 #include <optional>
-#include <string_view>
+#include <string>
 
+#include "src/http/answer.h"
 #include "src/http/body_pool.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
@@ -12,26 +12,6 @@
 #include "vllm_metrics/registry/snapshot.h"
 
 namespace vllm_metrics::inline v0::http {
-
-// What a client asked, as far as it matters to the answer. Valid for the call.
-struct Request {
-  std::string_view method;
-  std::string_view path;  // decoded, without the query
-};
-
-// One header of an answer. Both texts live as long as the handler.
-struct Header {
-  const char* name = nullptr;  // null: none
-  const char* value = nullptr;
-};
-
-struct Answer {
-  unsigned int status = 200;
-  std::array<Header, 4> headers = {};
-  // Either a text that lives as long as the handler, or a page of its own.
-  std::string_view text = {};
-  std::unique_ptr<Body> page = {};
-};
 
 // Decides what is answered; how it gets to the client is the server's matter.
 //
@@ -55,6 +35,7 @@ class RequestHandler {
   bool add_missing_process_metrics();
 
   const std::shared_ptr<Registry> registry_;
+  const std::string health_path_;
   const bool wants_process_metrics_;
   BodyPool bodies_;
   TextFormat format_;

@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <pthread.h>
+#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -12,6 +13,8 @@
 #include <climits>
 #include <csignal>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -60,6 +63,30 @@ MHD_Result send(MHD_Connection* connection, Answer answer) {
   return MHD_queue_response(connection, answer.status, response.get());
 }
 
+// The value of a header that may come once; nothing when it comes more often,
+// since a proxy before us may have looked at another one than we would.
+std::optional<std::string_view> find_header(MHD_Connection* connection,
+                                            std::string_view name) {
+  struct Search {
+    std::string_view name, value;
+    int count = 0;
+  } search{.name = name, .value = {}};
+  const auto look = [](void* state, MHD_ValueKind /*kind*/, const char* key,
+                       std::size_t key_size, const char* value,
+                       std::size_t value_size) {
+    auto& found = *static_cast<Search*>(state);
+    if (key_size == found.name.size() &&
+        strncasecmp(key, found.name.data(), key_size) == 0) {
+      found.value = value == nullptr ? "" : std::string_view(value, value_size);
+      ++found.count;
+    }
+    return MHD_YES;
+  };
+  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look, &search);
+  if (search.count > 1) return std::nullopt;
+  return search.value;
+}
+
 // Keeps the engine's signals on the engine's threads: one started meanwhile
 // takes none but those that say what it did itself, or that it is profiled.
 class SignalsBlocked {
@@ -90,8 +117,10 @@ ConnectionTable::Connection& find(MHD_Connection* connection) {
 }  // namespace
 
 Exposer::Server::Server(std::shared_ptr<Registry> registry,
-                        ExposerOptions options, Listener listener)
+                        ExposerOptions options, Access access,
+                        Listener listener)
     : options_(std::move(options)),
+      access_(std::move(access)),
       pid_(getpid()),
       listener_(std::move(listener)),
       stop_event_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
@@ -246,7 +275,19 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
     return MHD_YES;
   }
   return send(connection,
-              server.handler_.answer({.method = method, .path = path}));
+              server.answer(connection, {.method = method, .path = path}));
+}
+
+Answer Exposer::Server::answer(MHD_Connection* connection,
+                               const Request& request) noexcept {
+  const bool is_public =
+      access_.is_open() ||
+      (options_.public_health && request.path == options_.health_path);
+  if (!is_public) {
+    const auto login = find_header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+    if (!login || !access_.allows(*login)) return access_.refusal();
+  }
+  return handler_.answer(request);
 }
 
 void Exposer::Server::on_request_end(void* /*self*/, MHD_Connection* connection,

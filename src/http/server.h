@@ -8,6 +8,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
+#include "src/http/access.h"
 #include "src/http/connection_table.h"
 #include "src/http/listener.h"
 #include "src/http/request_handler.h"
@@ -31,7 +32,7 @@ using Daemon = std::unique_ptr<MHD_Daemon, DaemonStopper>;
 class Exposer::Server {
  public:
   Server(std::shared_ptr<Registry> registry, ExposerOptions options,
-         Listener listener);
+         Access access, Listener listener);
   ~Server();
 
   absl::Status start();
@@ -53,6 +54,7 @@ class Exposer::Server {
   void run() noexcept;
   int wait_ms(bool pausing) const;
   void accept_waiting();
+  Answer answer(MHD_Connection* connection, const Request& request) noexcept;
 
   static MHD_Result on_request(void* self, MHD_Connection* connection,
                                const char* path, const char* method,
@@ -65,6 +67,7 @@ class Exposer::Server {
                             MHD_ConnectionNotificationCode code);
 
   const ExposerOptions options_;
+  const Access access_;
   const pid_t pid_;
   Listener listener_;
   UniqueFd stop_event_;

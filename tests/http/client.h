@@ -21,7 +21,8 @@ class Client {
  public:
   struct Answer {
     int status = 0;
-    std::map<std::string, std::string> headers;  // names in lower case
+    std::map<std::string, std::string> headers;  // names in lower case,
+                                                 // one line per value
     std::string body;
   };
 
@@ -83,7 +84,9 @@ class Client {
       for (char& c : name) {
         if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
       }
-      answer.headers[name] = head.substr(colon + 2, end - colon - 2);
+      std::string& value = answer.headers[name];
+      if (!value.empty()) value += '\n';
+      value += head.substr(colon + 2, end - colon - 2);
       at = end + 2;
     }
     const auto length = answer.headers.find("content-length");

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <array>
+#include <memory>
+#include <string_view>
+
+#include "src/http/body_pool.h"
+
+namespace vllm_metrics::inline v0::http {
+
+// What a client asked, as far as it matters to the answer. Valid for the call.
+struct Request {
+  std::string_view method;
+  std::string_view path;  // decoded, without the query
+};
+
+// One header of an answer. Both texts live as long as whoever made it.
+struct Header {
+  const char* name = nullptr;  // null: none
+  const char* value = nullptr;
+};
+
+struct Answer {
+  unsigned int status = 200;
+  std::array<Header, 4> headers = {};
+  // Either a text that lives as long as whoever made the answer, or a page.
+  std::string_view text = {};
+  std::unique_ptr<Body> page = {};
+};
+
+inline constexpr Header kPlainText{"Content-Type", "text/plain; charset=utf-8"};
+
+}  // namespace vllm_metrics::inline v0::http
