@@ -14,6 +14,7 @@
 #include "src/http/access.h"
 #include "src/http/listener.h"
 #include "src/http/server.h"
+#include "src/http/tls.h"
 
 namespace vllm_metrics::inline v0::http {
 namespace {
@@ -85,6 +86,8 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::start(
   if (auto status = check(options); !status.ok()) return status;
   auto access = Access::create(options);
   if (!access.ok()) return access.status();
+  const auto tls = tls_identity(options);
+  if (!tls.ok()) return tls.status();
   auto listener =
       start_listening({.address = options.address,
                        .port = options.port,
@@ -94,7 +97,7 @@ absl::StatusOr<std::unique_ptr<Exposer>> Exposer::start(
   auto server =
       std::make_unique<Server>(std::move(registry), std::move(options),
                                *std::move(access), *std::move(listener));
-  if (auto status = server->start(); !status.ok()) return status;
+  if (auto status = server->start(*tls); !status.ok()) return status;
   return std::unique_ptr<Exposer>(new Exposer(std::move(server)));
 }
 
@@ -112,8 +115,8 @@ int Exposer::port() const { return server_->listener().port; }
 std::string Exposer::url() const {
   const Listener& listener = server_->listener();
   const bool is_network = listener.port != 0;
-  return absl::StrCat("http://", listener.name, is_network ? "" : ":",
-                      "/metrics");
+  return absl::StrCat(server_->has_tls() ? "https://" : "http://",
+                      listener.name, is_network ? "" : ":", "/metrics");
 }
 
 void Exposer::stop() {

@@ -8,11 +8,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <climits>
 #include <csignal>
+#include <cstdarg>
 #include <cstdint>
+#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -134,8 +137,8 @@ Exposer::Server::~Server() { stop(); }
 
 bool Exposer::Server::in_own_process() const { return getpid() == pid_; }
 
-absl::Status Exposer::Server::start() {
-  if (auto status = start_daemon(); !status.ok()) return status;
+absl::Status Exposer::Server::start(const std::optional<TlsIdentity>& tls) {
+  if (auto status = start_daemon(tls); !status.ok()) return status;
   handler_.add_process_metrics();
   const SignalsBlocked blocked;
   const MutexLock lock(stop_mutex_);
@@ -148,11 +151,29 @@ absl::Status Exposer::Server::start() {
   return absl::OkStatus();
 }
 
-absl::Status Exposer::Server::start_daemon() {
+absl::Status Exposer::Server::start_daemon(
+    const std::optional<TlsIdentity>& tls) {
   if (stop_event_.value() < 0) return absl::ErrnoToStatus(errno, "eventfd");
+  if (tls && MHD_is_feature_supported(MHD_FEATURE_TLS) != MHD_YES) {
+    return absl::UnimplementedError(
+        absl::StrCat(tls->origin, ": libmicrohttpd was built without TLS"));
+  }
+  std::array<MHD_OptionItem, 4> tls_options{};  // one for the end
+  if (tls) {
+    const auto text = [](const std::string& pem) {
+      return const_cast<char*>(pem.c_str());  // only read
+    };
+    tls_options[0] = {MHD_OPTION_HTTPS_MEM_CERT, 0, text(tls->certificate)};
+    tls_options[1] = {MHD_OPTION_HTTPS_MEM_KEY, 0, text(tls->key)};
+    tls_options[2] = {MHD_OPTION_HTTPS_PRIORITIES, 0,
+                      const_cast<char*>(kTlsPriorities)};
+  }
+  static_assert(MHD_OPTION_END == 0);
   daemon_.reset(MHD_start_daemon(
-      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET, 0, nullptr, nullptr,
-      &Server::on_request, this,  //
+      MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+          (tls ? MHD_USE_TLS : 0),
+      0, nullptr, nullptr, &Server::on_request, this,  //
+      MHD_OPTION_EXTERNAL_LOGGER, &Server::on_log, this,
       MHD_OPTION_NOTIFY_CONNECTION, &Server::on_connection, this,
       MHD_OPTION_NOTIFY_COMPLETED, &Server::on_request_end, this,
       MHD_OPTION_CONNECTION_LIMIT,
@@ -160,15 +181,31 @@ absl::Status Exposer::Server::start_daemon() {
       MHD_OPTION_CONNECTION_MEMORY_LIMIT,
       static_cast<std::size_t>(options_.connection_memory_bytes),
       MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1,  // blocked on our thread
-      MHD_OPTION_END));
+      MHD_OPTION_ARRAY, tls_options.data(), MHD_OPTION_END));
   if (daemon_ == nullptr) {
-    return absl::ResourceExhaustedError(
+    const std::string reason =
         absl::StrCat("libmicrohttpd did not start: ",
-                     std::generic_category().message(errno)));
+                     complaint_.empty() ? std::generic_category().message(errno)
+                                        : complaint_);
+    return tls ? absl::InvalidArgumentError(
+                     absl::StrCat(tls->origin, ": ", reason))
+               : absl::ResourceExhaustedError(reason);
   }
+  has_tls_ = tls.has_value();
   epoll_fd_ =
       MHD_get_daemon_info(daemon_.get(), MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
   return absl::OkStatus();
+}
+
+// Of what MHD says only the first is of use, why it did not start.
+void Exposer::Server::on_log(void* self, const char* format,
+                             std::va_list arguments) {
+  auto& server = *static_cast<Server*>(self);
+  if (server.daemon_ != nullptr || !server.complaint_.empty()) return;
+  std::array<char, 256> text{};
+  if (std::vsnprintf(text.data(), text.size(), format, arguments) < 0) return;
+  server.complaint_ = text.data();
+  while (server.complaint_.ends_with('\n')) server.complaint_.pop_back();
 }
 
 void Exposer::Server::stop() {

@@ -3,7 +3,10 @@
 #include <microhttpd.h>
 #include <sys/types.h>
 
+#include <cstdarg>
 #include <memory>
+#include <optional>
+#include <string>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -12,6 +15,7 @@
 #include "src/http/connection_table.h"
 #include "src/http/listener.h"
 #include "src/http/request_handler.h"
+#include "src/http/tls.h"
 #include "src/http/unique_fd.h"
 #include "src/registry/mutex.h"
 #include "vllm_metrics/http/exposer.h"
@@ -35,8 +39,11 @@ class Exposer::Server {
          Access access, Listener listener);
   ~Server();
 
-  absl::Status start();
+  // Without `tls`, plain HTTP.
+  absl::Status start(const std::optional<TlsIdentity>& tls);
   void stop() ABSL_LOCKS_EXCLUDED(stop_mutex_);
+
+  bool has_tls() const { return has_tls_; }
 
   // False in a forked child, which has neither the thread nor its sockets.
   bool in_own_process() const;
@@ -48,7 +55,7 @@ class Exposer::Server {
  private:
   using Connection = ConnectionTable::Connection;
 
-  absl::Status start_daemon();
+  absl::Status start_daemon(const std::optional<TlsIdentity>& tls);
 
   // On the endpoint's thread, as is all that MHD calls.
   void run() noexcept;
@@ -56,6 +63,7 @@ class Exposer::Server {
   void accept_waiting();
   Answer answer(MHD_Connection* connection, const Request& request) noexcept;
 
+  static void on_log(void* self, const char* format, std::va_list arguments);
   static MHD_Result on_request(void* self, MHD_Connection* connection,
                                const char* path, const char* method,
                                const char* version, const char* upload,
@@ -74,7 +82,9 @@ class Exposer::Server {
 
   ConnectionTable connections_;
   RequestHandler handler_;
+  std::string complaint_;  // of MHD, when it does not start
   Daemon daemon_;
+  bool has_tls_ = false;
   int epoll_fd_ = -1;  // the daemon's
   bool accept_failed_ = false;
 

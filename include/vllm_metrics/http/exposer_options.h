@@ -76,6 +76,15 @@ struct ExposerOptions {
   // Whether `health_path` is answered without a login, as probes have none.
   bool public_health = false;
 
+  // --- TLS ----------------------------------------------------------------
+
+  // With both, the endpoint speaks TLS 1.2 and 1.3 and nothing else; with
+  // neither, no TLS. PEM: the certificate with those that signed it behind it,
+  // and its private key, without a passphrase. Clients need no certificate.
+  // libmicrohttpd does it; one that was built without TLS is an error.
+  TextOrFile tls_certificate = {};
+  TextOrFile tls_key = {};
+
   // --- Limits on clients --------------------------------------------------
 
   // Connections, 1 to 1024. One more takes the place of the one that has been
