@@ -1,13 +1,16 @@
 // Reading a registry and writing the page, beside a memcpy of the page's size
-// and prometheus-cpp's page of the same series.
+// and prometheus-cpp's page of the same series; and parsing it, beside a copy
+// and a search for the ends of its lines.
 
 #include <benchmark/benchmark.h>
 
 #include <cstddef>
 #include <cstring>
+#include <string>
 
 #include "page_under_test.h"
 #include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/registry/registry.h"
 
 namespace vllm_metrics::bench {
@@ -52,6 +55,22 @@ void BM_Memcpy_Page(benchmark::State& state) {
   report(state, copy.size());
 }
 BENCHMARK(BM_Memcpy_Page)->Apply(engines);
+
+void BM_Parser_Page(benchmark::State& state) {
+  const PageUnderTest page(engines_of(state));
+  for (auto _ : state) benchmark::DoNotOptimize(parse_page(page.text()));
+  report(state, page.text().size());
+}
+BENCHMARK(BM_Parser_Page)->Apply(engines);
+
+void BM_Scan_Page(benchmark::State& state) {
+  const PageUnderTest page(engines_of(state));
+  std::string copy = page.text();
+  for (auto _ : state)
+    benchmark::DoNotOptimize(copy_and_count_lines(page.text(), copy));
+  report(state, copy.size());
+}
+BENCHMARK(BM_Scan_Page)->Apply(engines);
 
 void BM_PrometheusCpp_Serialize(benchmark::State& state) {
   const PageUnderTest page(engines_of(state));

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "engines.h"
 #include "step_data.h"
@@ -41,5 +43,17 @@ class PageUnderTest {
   std::unique_ptr<PrometheusCppPage> prometheus_cpp_;
   std::string text_;
 };
+
+// What no reader of a page can do without: its bytes moved once, and the end of
+// each line found. `copy` is as long as `page`.
+inline std::size_t copy_and_count_lines(std::string_view page,
+                                        std::string& copy) {
+  std::memcpy(copy.data(), page.data(), page.size());
+  std::size_t lines = 0;
+  for (std::size_t at = 0; (at = copy.find('\n', at)) != std::string::npos;
+       ++at)
+    ++lines;
+  return lines;
+}
 
 }  // namespace vllm_metrics::bench

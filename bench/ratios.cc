@@ -20,6 +20,7 @@
 #include "second_thread.h"
 #include "step_data.h"
 #include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/registry/registry.h"
 
@@ -152,6 +153,27 @@ void measure_page(Ratios& ratios) {
   ratios.push_back({"scrape_64_vs_1", ours.ratio(scrapes[2], scrapes[0]), 80});
 }
 
+void measure_parser(Ratios& ratios) {
+  headline("A page of 64 engines, read back");
+  const PageUnderTest page(64);
+  std::string copy = page.text();
+  Contest contest;
+  const auto scan =
+      contest.add("memcpy, ends of lines", [&](std::size_t times) {
+        for (std::size_t n = 0; n < times; ++n) {
+          const std::size_t lines = copy_and_count_lines(page.text(), copy);
+          asm volatile("" : : "r"(lines) : "memory");
+        }
+      });
+  const auto parse = contest.add("parse_page()", [&](std::size_t times) {
+    for (std::size_t n = 0; n < times; ++n) {
+      if (!parse_page(page.text()).ok()) std::abort();
+    }
+  });
+  contest.run();
+  ratios.push_back({"parse_vs_scan", contest.ratio(parse, scan), 10});
+}
+
 void measure_scraped_step(Ratios& ratios) {
   headline("A step while another thread scrapes without pause");
   constexpr std::size_t kRepetitions = 11;
@@ -196,6 +218,7 @@ int run(const char* file_name) {
   measure_record(ratios);
   measure_update_from_output(ratios);
   measure_page(ratios);
+  measure_parser(ratios);
   measure_scraped_step(ratios);
   measure_two_writers(ratios);
 
