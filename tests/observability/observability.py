@@ -93,17 +93,22 @@ class Project:
         return [rule for rule in self.rules if "alert" in rule]
 
     @functools.cached_property
-    def catalogue(self):
-        """Sample name -> its labels, for each family of the library."""
+    def metrics(self):
+        """The families of the library, as vllm-metrics-docgen has them."""
         done = subprocess.run(
             [self.build_dir / "bin" / "vllm-metrics-docgen", "--json"],
             capture_output=True,
             check=True,
             timeout=60,
         )
+        return json.loads(done.stdout)["metrics"]
+
+    @functools.cached_property
+    def catalogue(self):
+        """Sample name -> its labels."""
         samples = {}
-        for metric in json.loads(done.stdout)["metrics"]:
-            labels = {re.match(r"\w+", label).group() for label in metric["labels"]}
+        for metric in self.metrics:
+            labels = set(metric["labels"])
             if metric["type"] == "histogram":
                 samples[metric["name"] + "_bucket"] = labels | {"le"}
                 samples[metric["name"] + "_count"] = labels
