@@ -78,6 +78,8 @@ class Shipped(observability.ObservabilityTest):
         for rule in self.project.rules:
             yield rule.get("record") or rule["alert"], rule["expr"]
         yield from self.documented
+        for query in self.project.autoscaler_queries:
+            yield "autoscaler", query
         for series, label in self.lists:
             yield "variable", f"group by ({label}) ({filled_in(series)})"
 
@@ -145,6 +147,11 @@ class Data(Shipped):
     def test_each_variable_has_choices(self):
         lists = {f"group by ({label}) ({filled_in(series)})" for series, label in self.lists}
         self.assertEqual(self.monitoring.without_data(lists), [])
+
+    def test_each_query_of_an_autoscaler_has_data(self):
+        queries = list(self.project.autoscaler_queries)
+        self.assertEqual(len(queries), 4)
+        self.assertEqual(self.monitoring.without_data(queries), [])
 
     def test_each_documented_query_has_data(self):
         queries = {query for _, query in self.documented}

@@ -92,6 +92,20 @@ class Project:
     def alerts(self):
         return [rule for rule in self.rules if "alert" in rule]
 
+    @property
+    def autoscaler_queries(self):
+        """PromQL of KEDA's triggers and of the Prometheus adapter's rules."""
+        folder = self.examples / "kubernetes"
+        keda = yaml.safe_load((folder / "keda.yml").read_text("utf-8"))
+        for trigger in keda["spec"]["triggers"]:
+            yield trigger["metadata"]["query"].replace('{namespace="inference"}', "")
+        adapter = yaml.safe_load((folder / "prometheus-adapter.yml").read_text("utf-8"))
+        for rule in adapter["rules"]["custom"]:
+            series = rule["seriesQuery"].split("{")[0]
+            query = rule["metricsQuery"].replace("<<.Series>>", series)
+            query = query.replace("<<.GroupBy>>", "instance")
+            yield query.replace("<<.LabelMatchers>>", 'instance!=""')
+
     @functools.cached_property
     def metrics(self):
         """The families of the library, as vllm-metrics-docgen has them."""
