@@ -43,6 +43,13 @@ EXPECTED = {
         r'serving http://127\.0\.0\.1:\d+/metrics',
         r'HTTP/1\.1 200 OK',
     ],
+    "example_09_read_metrics_http": [
+        # 50 steps of 8 tokens in 2 s, of 20 ms: the slow steps came before.
+        r"tokens per second 200",
+        r"latency mean 0\.02 s, p50 0\.0175 s, p99 0\.02485 s",
+        r"running 8",
+        r"ended by abort: 0",
+    ],
 }
 
 
