@@ -5,11 +5,16 @@ import subprocess
 
 import pages
 
-PROGRAMS = ("vllm-metrics-sim", "vllm-metrics-replay", "vllm-metrics-docgen")
+PROGRAMS = (
+    "vllm-metrics-sim",
+    "vllm-metrics-replay",
+    "vllm-metrics-docgen",
+    "vllm-metrics-doctor",
+)
 
 
 def flags_in(text):
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", text))
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text))
 
 
 class Names(pages.PagesTest):

@@ -1,0 +1,93 @@
+#include "src/tools/doctor/case_signs.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace vllm_metrics::doctor {
+namespace {
+
+// Where docs/operations.md draws the lines.
+constexpr double kQueueLength = 3.0;  // requests: autoscalers' limit
+constexpr double kKvIsFull = 0.85;
+constexpr double kFewPreemptions = 3.0;
+constexpr double kRarePreemption = 0.02;  // for each ended request
+constexpr double kTensorIsBusy = 0.6;
+constexpr double kDramIsBusy = 0.75;
+constexpr double kMostlyDecode = 0.85;
+constexpr double kStutter = 4.0;  // ITL p99 / p50
+
+double mean_of(const std::optional<Distribution>& taken) {
+  return taken.has_value() ? taken->mean() : 0.0;
+}
+
+double quantile_of(const std::optional<Distribution>& taken, double q) {
+  return taken.has_value() ? taken->quantile(q) : 0.0;
+}
+
+bool queues(const Reading& r, const CaseSigns& is) {
+  if (!r.waiting.has_value() ||
+      std::min(r.waiting->before, r.waiting->after) < kQueueLength)
+    return false;
+  return !r.queue_time.has_value() || is.queue > is.prefill;
+}
+
+bool running_is_flat(const Reading& r) {
+  return r.running.has_value() && r.running->after > 0.0 &&
+         r.running->before == r.running->after;
+}
+
+bool steps_are_full(const Reading& r, const CaseSigns& is) {
+  if (!r.step_tokens.has_value()) return false;
+  const double top = r.step_tokens->quantile(0.99);
+  const double running = r.running.has_value() ? r.running->mean() : 0.0;
+  return is.step_tokens > 0.6 * top && is.step_tokens > 2.0 * running;
+}
+
+double even_share(const Reading& r) {
+  double most = 0.0;
+  double sum = 0.0;
+  for (const EngineReading& engine : r.engines) {
+    most = std::max(most, engine.prompt_tokens);
+    sum += engine.prompt_tokens;
+  }
+  return sum > 0.0 ? most * static_cast<double>(r.engines.size()) / sum : 0.0;
+}
+
+}  // namespace
+
+CaseSigns::CaseSigns(const Reading& r, const Objectives& objectives)
+    : queue(mean_of(r.queue_time)),
+      prefill(mean_of(r.prefill_time)),
+      decode(mean_of(r.decode_time)),
+      ttft_p95(quantile_of(r.ttft, 0.95)),
+      itl_p50(quantile_of(r.itl, 0.5)),
+      itl_p99(quantile_of(r.itl, 0.99)),
+      tpot(mean_of(r.tpot)),
+      kv_usage(r.kv_usage.has_value() ? r.kv_usage->mean() : 0.0),
+      step_tokens(mean_of(r.step_tokens)),
+      even_share(doctor::even_share(r)) {
+  if (r.ended.has_value() && r.ended->all() > 0.0) {
+    ended = r.ended->all();
+    abort_share = r.ended->abort / ended;
+  }
+  const double all = queue + prefill + decode;
+  if (all > 0.0) decode_share = decode / all;
+
+  queues = doctor::queues(r, *this);
+  ttft_is_bad = ttft_p95 > objectives.ttft_p95;
+  kv_is_full = kv_usage >= kKvIsFull;
+  running_is_flat = doctor::running_is_flat(r);
+  const double preemptions = r.preemptions.value_or(0.0);
+  preempts =
+      preemptions >= kFewPreemptions && preemptions > kRarePreemption * ended;
+  steps_are_full = doctor::steps_are_full(r, *this);
+  computes = r.tensor_active.has_value() ? *r.tensor_active > kTensorIsBusy
+                                         : steps_are_full;
+  reads_memory = decode_share > kMostlyDecode &&
+                 r.dram_active.value_or(1.0) > kDramIsBusy &&
+                 r.tensor_active.value_or(0.0) < kTensorIsBusy;
+  stutters = itl_p99 > objectives.itl_p99 && itl_p99 > kStutter * itl_p50 &&
+             tpot < objectives.tpot;
+}
+
+}  // namespace vllm_metrics::doctor
