@@ -5,6 +5,7 @@ import json
 import pathlib
 import re
 import tempfile
+import textwrap
 
 import monitoring
 import observability
@@ -65,9 +66,9 @@ class Shipped(observability.ObservabilityTest):
             (page.name, line)
             for page in sorted((cls.project.source_dir / "docs").glob("*.md"))
             for block in re.findall(
-                r"^```promql\n(.*?)^```$", page.read_text("utf-8"), re.M | re.S
+                r"^ *```promql\n(.*?)^ *```$", page.read_text("utf-8"), re.M | re.S
             )
-            for line in block.splitlines()
+            for line in textwrap.dedent(block).splitlines()
         ]
 
     def all_expressions(self):
