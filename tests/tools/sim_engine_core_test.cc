@@ -15,10 +15,12 @@ namespace {
 class Bench {
  public:
   explicit Bench(std::int64_t num_blocks = KvBlockPool::kUnlimited,
-                 SchedulerParameters parameters = {})
-      : parameters_(parameters),
-        engine_({.block_size = 16, .num_gpu_blocks = num_blocks}, parameters_,
-                hardware_) {}
+                 SchedulerParameters scheduler = {},
+                 void (*change)(EngineParameters&) = nullptr)
+      : scheduler_(scheduler),
+        parameters_(parameters_of(num_blocks, change)),
+        cost_(*StepCostModel::create(parameters_)),
+        engine_(parameters_, scheduler_, cost_, 1) {}
 
   bool add(std::int64_t id, std::int64_t prompt, std::int64_t output,
            std::vector<std::uint64_t> prefix = {}) {
@@ -27,8 +29,12 @@ class Bench {
     request->spec.prompt_tokens = prompt;
     request->spec.output_tokens = output;
     request->spec.prefix = std::move(prefix);
+    request->spec.give_up = give_up_;
     return engine_.add_request(std::move(request), now_);
   }
+
+  // The clients of later requests go at this tick.
+  void give_up_at(Ticks tick) { give_up_ = tick; }
 
   // One step; returns who got a token, and keeps the events of each.
   std::vector<std::int64_t> step() {
@@ -43,6 +49,7 @@ class Bench {
       }
       request.events.clear();
       prefill_[request.id] = *request.prefill_stats;
+      tokens_[request.id] += output.num_new_tokens;
       if (output.finished) finished_.push_back(request.id);
     }
     stats_ = engine_.take_stats();
@@ -50,7 +57,11 @@ class Bench {
   }
 
   EngineCore& engine() { return engine_; }
-  SchedulerParameters& parameters() { return parameters_; }
+  Ticks now() const { return now_; }
+  void advance_to(Ticks now) { now_ = now; }
+  SchedulerParameters& scheduler() { return scheduler_; }
+  EngineParameters& parameters() { return parameters_; }
+  std::int64_t tokens(std::int64_t id) { return tokens_[id]; }
   const SchedulerStats& stats() const { return stats_; }
   const PrefillStats& prefill(std::int64_t id) { return prefill_[id]; }
   const std::string& events(std::int64_t id) { return events_[id]; }
@@ -69,9 +80,20 @@ class Bench {
     return '?';
   }
 
-  SchedulerParameters parameters_;
-  Hardware hardware_;
+  static EngineParameters parameters_of(std::int64_t num_blocks,
+                                        void (*change)(EngineParameters&)) {
+    EngineParameters out;
+    out.num_gpu_blocks = num_blocks;
+    if (change != nullptr) change(out);
+    return out;
+  }
+
+  SchedulerParameters scheduler_;
+  EngineParameters parameters_;
+  StepCostModel cost_;
   EngineCore engine_;
+  Ticks give_up_ = kNever;
+  std::map<std::int64_t, std::int64_t> tokens_;
   Ticks now_ = 0;
   SchedulerStats stats_;
   std::map<std::int64_t, std::string> events_;
@@ -129,13 +151,14 @@ TEST_CASE("EngineCore: no more than max_num_seqs requests run", "[tools]") {
     CHECK(bench.step() == Ids{3});
   }
   SECTION("the limit is raised between two steps") {
-    bench.parameters().max_num_seqs = 3;
+    bench.scheduler().max_num_seqs = 3;
     CHECK(bench.step() == Ids{1, 2, 3});
   }
 }
 
 TEST_CASE("EngineCore: what can never be served is refused", "[tools]") {
-  Bench bench(10, {.max_model_len = 200});
+  Bench bench(10, {},
+              [](EngineParameters& engine) { engine.max_model_len = 200; });
   CHECK(bench.add(1, 150, 11));        // the last token needs no room
   CHECK_FALSE(bench.add(2, 150, 12));  // 161 tokens in 10 blocks of 16
   CHECK_FALSE(bench.add(3, 1, 200));
@@ -173,7 +196,7 @@ TEST_CASE("EngineCore: a prefix seen before is not computed again", "[tools]") {
     CHECK(bench.prefill(2).num_local_cached_tokens == 0);
   }
   SECTION("not when prefix caching is off") {
-    bench.parameters().prefix_caching = false;
+    bench.parameters().enable_prefix_caching = false;
     bench.add(2, 1000, 1, text);
     bench.step();
     CHECK(bench.prefill(2).num_local_cached_tokens == 0);
@@ -282,25 +305,111 @@ TEST_CASE("EngineCore: every request finishes in a pool that is too small",
   CHECK(bench.stats().kv_cache_usage == 0.0);
 }
 
-TEST_CASE("Hardware: a step takes longer with more to compute or to read",
+TEST_CASE("EngineCore: a cap on active requests counts when it is lower",
           "[tools]") {
-  const Hardware hardware;
-  const auto seconds = [&hardware](std::int64_t requests, std::int64_t n,
-                                   std::int64_t context) {
-    StepShape shape;
-    for (std::int64_t i = 0; i < requests; ++i) shape.add(n, context);
-    return to_seconds(step_duration(hardware, shape));
-  };
-  // One decode reads all weights: 16.06 GB at 2.68 TB/s, and 1.504 ms.
-  CHECK(seconds(1, 1, 0) == Approx(0.001504 + 16.06e9 / 2.68e12).margin(2e-6));
-  // Many tokens are bound by arithmetic: 2 x 8.03e9 each, and attention.
-  const double flops =
-      16.06e9 * 8192 + 4.0 * 32 * 32 * 128 * 8192.0 * 8193.0 / 2.0;
-  CHECK(seconds(1, 8192, 0) ==
-        Approx(0.001504 + flops / (989e12 * 0.55)).margin(2e-6));
-  CHECK(seconds(64, 1, 1000) > seconds(1, 1, 1000));
-  CHECK(seconds(64, 1, 10000) > seconds(64, 1, 1000));
-  CHECK(hardware.num_gpu_blocks(16) == 24766);
+  Bench bench(KvBlockPool::kUnlimited,
+              {.max_num_seqs = 3, .max_num_active_seqs = 2});
+  for (std::int64_t id = 1; id <= 4; ++id) bench.add(id, 10, 5);
+  CHECK(bench.step() == Ids{1, 2});
+  bench.scheduler().max_num_active_seqs = 9;
+  CHECK(bench.step() == Ids{1, 2, 3});
+}
+
+TEST_CASE("EngineCore: a long prompt leaves room beside its threshold",
+          "[tools]") {
+  Bench bench(KvBlockPool::kUnlimited, {.max_num_batched_tokens = 100,
+                                        .long_prefill_token_threshold = 60});
+  bench.add(1, 180, 2);
+  bench.add(2, 40, 3);
+  CHECK(bench.step() == Ids{2});  // 60 of the 180, and all of the 40
+  CHECK(bench.step() == Ids{2});
+  CHECK(bench.step() == Ids{1, 2});
+}
+
+TEST_CASE("EngineCore: accepted drafts are tokens of the same step",
+          "[tools]") {
+  Bench bench(KvBlockPool::kUnlimited, {.acceptance_rate = 1.0},
+              [](EngineParameters& engine) { engine.speculative_tokens = 3; });
+  bench.add(1, 10, 8);
+  bench.step();
+  CHECK(bench.tokens(1) == 1);  // a prompt drafts nothing
+  bench.step();
+  CHECK(bench.tokens(1) == 5);
+  REQUIRE(bench.stats().spec_decoding_stats.has_value());
+  const SpecDecodingStats drafts = *bench.stats().spec_decoding_stats;
+  CHECK(drafts.num_drafts == 1);
+  CHECK(drafts.num_draft_tokens == 3);
+  CHECK(drafts.num_accepted_tokens_per_pos ==
+        std::vector<std::int64_t>{1, 1, 1});
+  bench.step();  // two drafts: nothing is drafted past the end
+  CHECK(bench.tokens(1) == 8);
+  CHECK(bench.stats().spec_decoding_stats->num_draft_tokens == 2);
+  CHECK(bench.finished() == Ids{1});
+}
+
+TEST_CASE("EngineCore: refused drafts are computed again", "[tools]") {
+  Bench bench(4, {.acceptance_rate = 0.0},
+              [](EngineParameters& engine) { engine.speculative_tokens = 5; });
+  REQUIRE(bench.add(1, 30, 34));
+  for (int i = 0; i < 34; ++i) CHECK(bench.step() == Ids{1});
+  CHECK(bench.finished() == Ids{1});
+}
+
+TEST_CASE("EngineCore: a transferred prompt is deferred until it is there",
+          "[tools]") {
+  Bench bench(1000, {}, [](EngineParameters& engine) {
+    engine.kv_transfer = true;
+    engine.kv_transfer_bandwidth = 1.0;
+  });
+  bench.add(1, 160, 3);
+  const Ticks arrival = bench.engine().begin_step(0);
+  bench.engine().end_step();
+  CHECK(bench.engine().outputs().empty());
+  const SchedulerStats& stats = bench.engine().take_stats();
+  CHECK(stats.num_running_reqs == 0);
+  CHECK(stats.num_waiting_reqs == 0);
+  CHECK(stats.num_skipped_waiting_reqs == 1);
+  CHECK(stats.kv_cache_usage == 0.01);
+  // 10 blocks of 2 MiB at 1 GB/s, and half a millisecond before.
+  CHECK(to_seconds(arrival) ==
+        Approx(0.0005 + 10 * 2097152 / 1e9).margin(1e-5));
+  const auto& transfers =
+      dynamic_cast<const NixlStats&>(*stats.kv_connector_stats);
+  CHECK(transfers.bytes_transferred == std::vector<std::int64_t>{20971520});
+  CHECK(transfers.num_descriptors == std::vector<std::int64_t>{320});
+  bench.advance_to(arrival);
+  CHECK(bench.step() == Ids{1});
+  CHECK(bench.events(1) == "qs");
+  CHECK(bench.prefill(1).num_external_cached_tokens == 159);
+  CHECK(bench.prefill(1).num_computed_tokens() == 1);
+}
+
+TEST_CASE("EngineCore: transfers that hold all blocks end in progress",
+          "[tools]") {
+  Bench bench(12, {},
+              [](EngineParameters& engine) { engine.kv_transfer = true; });
+  for (std::int64_t id = 1; id <= 6; ++id) REQUIRE(bench.add(id, 60, 100));
+  for (int i = 0; i < 5000 && bench.engine().has_requests(); ++i) {
+    bench.advance_to(bench.now() + kTicksPerSecond / 100);
+    bench.step();
+  }
+  CHECK(bench.finished().size() == 6);
+}
+
+TEST_CASE("EngineCore: a client that has gone takes its request along",
+          "[tools]") {
+  Bench bench(10, {.max_num_seqs = 1});
+  bench.add(1, 30, 100);
+  bench.give_up_at(3);
+  bench.add(2, 30, 100);
+  bench.step();
+  CHECK(bench.engine().take_abandoned(2).empty());
+  CHECK(bench.engine().num_waiting() == 1);
+  const auto gone = bench.engine().take_abandoned(3);
+  REQUIRE(gone.size() == 1);
+  CHECK(gone[0]->id == 2);
+  CHECK(bench.engine().num_waiting() == 0);
+  CHECK(bench.step() == Ids{1});
 }
 
 }  // namespace

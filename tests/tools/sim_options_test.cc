@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "src/tools/sim/kv_block_pool.h"
+
 namespace vllm_metrics::sim {
 namespace {
 
@@ -24,12 +26,12 @@ TEST_CASE("SimOptions: a value follows its flag or an equals sign", "[tools]") {
        "--no-prefix-caching", "--num-gpu-blocks", "unlimited",
        "--metrics-version", "0.28", "--seed", "18446744073709551615"});
   REQUIRE(options.ok());
-  CHECK(options->engines == 4);
-  CHECK(options->block_size == 32);
+  CHECK(options->parameters.engine.engines == 4);
+  CHECK(options->parameters.engine.block_size == 32);
   CHECK(std::isinf(options->speed));
   CHECK(options->seconds == 2.5);
-  CHECK_FALSE(options->scheduler.prefix_caching);
-  CHECK(options->num_gpu_blocks == KvBlockPool::kUnlimited);
+  CHECK_FALSE(options->parameters.engine.enable_prefix_caching);
+  CHECK(options->parameters.engine.num_gpu_blocks == KvBlockPool::kUnlimited);
   CHECK(options->wire_version == WireVersion{0, 28});
   CHECK(options->seed == 18446744073709551615u);
 }
@@ -38,10 +40,10 @@ TEST_CASE("SimOptions: without flags it is one engine in real time",
           "[tools]") {
   const auto options = parse({});
   REQUIRE(options.ok());
-  CHECK(options->engines == 1);
+  CHECK(options->parameters.engine.engines == 1);
   CHECK(options->speed == 1.0);
   CHECK_FALSE(options->seconds.has_value());
-  CHECK_FALSE(options->num_gpu_blocks.has_value());
+  CHECK_FALSE(options->parameters.engine.num_gpu_blocks.has_value());
   CHECK_FALSE(options->listen.has_value());
 }
 
@@ -74,10 +76,74 @@ TEST_CASE("SimOptions: an error names flag, value and what is allowed",
 
 TEST_CASE("SimOptions: a flag that could do nothing is refused", "[tools]") {
   CHECK(error_of({"--rate", "3", "--trace", "x"}) ==
-        "--rate: allowed only without --trace x, it shapes the synthetic "
-        "workload");
+        "--rate: allowed only without --trace x, it shapes the workload of its "
+        "own");
+  CHECK(error_of({"--rate", "3", "--concurrency", "5"}) ==
+        "--rate: allowed only without --concurrency, whose clients ask when "
+        "they have an answer");
   CHECK(error_of({"--linger", "3"}) ==
         "--linger: allowed only with --listen, whose endpoint it keeps");
+  CHECK(error_of({"--acceptance-rate", "0.5"}) ==
+        "--acceptance-rate: allowed only with --speculative-tokens above 0");
+  CHECK(error_of({"--kv-transfer-bandwidth", "9"}) ==
+        "--kv-transfer-bandwidth: allowed only with --kv-transfer");
+  CHECK(error_of({"--routing", "sticky"}) ==
+        "--routing: allowed only with more than one of --engines");
+  CHECK(error_of({"--enable-expert-parallel"}) ==
+        "--enable-expert-parallel: allowed only for a --model with experts");
+  CHECK(error_of({"--scenario", "healthy", "--trace", "x"}) ==
+        "--scenario: allowed only without --trace, it has its own workload");
+}
+
+TEST_CASE("SimOptions: what does not go together is refused", "[tools]") {
+  CHECK(error_of({"--turns", "3"}) ==
+        "--turns = 3; allowed: 1 without concurrency, whose clients have the "
+        "conversations");
+  CHECK(error_of({"--kv-cache-metrics", "--num-gpu-blocks", "0"}) ==
+        "--kv-cache-metrics = on; allowed: only with a limit on "
+        "num-gpu-blocks, as without one no block is ever evicted");
+  CHECK_THAT(error_of({"--model", "no/such/file"}),
+             Catch::StartsWith("--model = no/such/file; allowed: dense-8b, "
+                               "dense-70b, moe-30b"));
+  CHECK_THAT(error_of({"--device", "T5"}),
+             Catch::StartsWith("--device = T5; allowed: V100 SXM2 16GB, "));
+  CHECK_THAT(error_of({"--device", "T4"}),
+             Catch::StartsWith("--gpu-memory-utilization = 0.9: of the 16 GB"));
+}
+
+TEST_CASE("SimOptions: --page-at may be given more than once", "[tools]") {
+  const auto options =
+      parse({"--page-at", "60:b", "--page-at=2.5:a:c", "--page-at", "60:-"});
+  REQUIRE(options.ok());
+  REQUIRE(options->pages.size() == 3);
+  CHECK(options->pages[0].at == to_ticks(2.5));
+  CHECK(options->pages[0].file == "a:c");
+  CHECK(options->pages[1].file == "b");
+  CHECK(options->pages[2].file == "-");
+  for (const char* text : {"60", "60:", ":a", "x:a", "-1:a"}) {
+    CHECK_THAT(error_of({"--page-at", text}),
+               Catch::StartsWith(std::string("--page-at = ") + text));
+  }
+}
+
+TEST_CASE("Parameters: values are checked wherever they come from", "[tools]") {
+  const auto refusal = [](auto change) {
+    Parameters parameters;
+    change(parameters);
+    return std::string(validate(parameters).message());
+  };
+  CHECK(refusal([](Parameters&) {}).empty());
+  CHECK(refusal([](Parameters& p) { p.scheduler.max_num_seqs = 0; }) ==
+        "max-num-seqs = 0; allowed: a whole number from 1 to 1073741824");
+  CHECK(refusal([](Parameters& p) { p.engine.kv_cache_dtype = "int3"; }) ==
+        "kv-cache-dtype = int3; allowed: auto, fp8, fp8_e4m3, fp8_e5m2, "
+        "nvfp4");
+  CHECK(refusal([](Parameters& p) { p.workload.prefix_share = 1.5; }) ==
+        "prefix-share = 1.5; allowed: a number from 0 to 1");
+  CHECK(refusal([](Parameters& p) { p.workload.corrupted_share = 0.5; }) ==
+        "corrupted-share = 0.5; allowed: 0 without compute-nans-in-logits, "
+        "which finds them");
+  CHECK(refusal([](Parameters& p) { p.engine.shape.hidden_size = 0; }) != "");
 }
 
 TEST_CASE("SimOptions: --listen takes an address and a port", "[tools]") {

@@ -15,6 +15,8 @@ struct MlaShape {
   std::int64_t v_head_dim = 0;
   // Latent of the queries; unset when they are projected directly.
   std::optional<std::int64_t> q_lora_rank = {};
+
+  bool operator==(const MlaShape&) const = default;
 };
 
 // What PerfModel must know of a model and of how it is spread over GPUs. All
@@ -58,6 +60,8 @@ struct ModelShape {
   std::int64_t pipeline_parallel_size = 1;
   std::int64_t data_parallel_size = 1;
   bool enable_expert_parallel = false;
+
+  bool operator==(const ModelShape&) const = default;
 };
 
 // Which layers are mixtures of experts, told in the terms of a config.json.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <optional>
 
 namespace vllm_metrics::sim {
@@ -62,21 +63,26 @@ FlagValue whole(std::int64_t& variable, std::int64_t min, std::int64_t max) {
   return {.name = "N",
           .allowed = fmt::format("a whole number from {} to {}", min, max),
           .preset = fmt::format("{}", variable),
-          .parse = [&variable, min, max](std::string_view value) {
-            const auto n = parse_number<std::int64_t>(value);
-            if (!n.has_value() || *n < min || *n > max) return false;
-            variable = *n;
-            return true;
-          }};
+          .parse =
+              [&variable, min, max](std::string_view value) {
+                const auto n = parse_number<std::int64_t>(value);
+                if (!n.has_value() || *n < min || *n > max) return false;
+                variable = *n;
+                return true;
+              },
+          .fits = [&variable, min,
+                   max] { return variable >= min && variable <= max; }};
 }
 
 FlagValue real(double& variable, double min, double max,
                std::string_view word) {
-  return {.name = "X",
-          .allowed = fmt::format("a number from {} to {}{}{}", min, max,
-                                 word.empty() ? "" : ", or ", word),
-          .preset = fmt::format("{}", variable),
-          .parse = [&variable, min, max, word](std::string_view value) {
+  return {
+      .name = "X",
+      .allowed = fmt::format("a number from {} to {}{}{}", min, max,
+                             word.empty() ? "" : ", or ", word),
+      .preset = fmt::format("{}", variable),
+      .parse =
+          [&variable, min, max, word](std::string_view value) {
             if (!word.empty() && value == word) {
               variable = std::numeric_limits<double>::infinity();
               return true;
@@ -85,6 +91,11 @@ FlagValue real(double& variable, double min, double max,
             if (!x.has_value() || !(*x >= min && *x <= max)) return false;
             variable = *x;
             return true;
+          },
+      .fits =
+          [&variable, min, max, word] {
+            return (variable >= min && variable <= max) ||
+                   (!word.empty() && std::isinf(variable) && variable > 0.0);
           }};
 }
 
@@ -92,20 +103,40 @@ FlagValue text(std::string& variable, std::string_view name) {
   return {.name = std::string(name),
           .allowed = "a text that is not empty",
           .preset = variable,
-          .parse = [&variable](std::string_view value) {
-            variable = value;
-            return !value.empty();
-          }};
+          .parse =
+              [&variable](std::string_view value) {
+                variable = value;
+                return !value.empty();
+              },
+          .fits = [&variable] { return !variable.empty(); }};
+}
+
+FlagValue choice(std::string& variable,
+                 std::span<const std::string_view> words) {
+  const auto is_allowed = [words](std::string_view value) {
+    return std::find(words.begin(), words.end(), value) != words.end();
+  };
+  return {.name = "NAME",
+          .allowed = fmt::format("{}", fmt::join(words, ", ")),
+          .preset = variable,
+          .parse =
+              [&variable, is_allowed](std::string_view value) {
+                variable = value;
+                return is_allowed(value);
+              },
+          .fits = [&variable, is_allowed] { return is_allowed(variable); }};
 }
 
 FlagValue turn(bool& variable, bool on) {
   return {.name = {},
           .allowed = {},
           .preset = {},
-          .parse = [&variable, on](std::string_view) {
-            variable = on;
-            return true;
-          }};
+          .parse =
+              [&variable, on](std::string_view) {
+                variable = on;
+                return true;
+              },
+          .fits = {}};
 }
 
 absl::StatusOr<std::vector<std::string_view>> parse_flags(
@@ -154,7 +185,10 @@ std::string describe_flags(std::span<const FlagGroup> groups) {
       if (!flag.value.preset.empty()) {
         help += fmt::format(" [{}]", flag.value.preset);
       }
-      out += fmt::format("{:{}}{}\n", left, kIndent,
+      // A name that is too long has a line of its own.
+      const std::string gap =
+          left.size() < kIndent ? "" : fmt::format("\n{:{}}", "", kIndent);
+      out += fmt::format("{:{}}{}{}\n", left, kIndent, gap,
                          wrapped(help, kIndent, kWidth));
     }
   }

@@ -19,6 +19,8 @@ struct FlagValue {
   std::string allowed;  // in messages
   std::string preset;   // in the help; empty for none
   std::function<bool(std::string_view)> parse;  // false: not allowed
+  // Whether what the variable holds is allowed; empty: it always is.
+  std::function<bool()> fits = {};
 };
 
 // A whole number from `min` to `max`.
@@ -31,12 +33,16 @@ FlagValue real(double& variable, double min, double max,
 // Any text but the empty one.
 FlagValue text(std::string& variable, std::string_view name);
 
+// One of `words`, which must outlive it.
+FlagValue choice(std::string& variable,
+                 std::span<const std::string_view> words);
+
 // A flag without a value sets the variable to `on`.
 FlagValue turn(bool& variable, bool on = true);
 
 struct Flag {
   std::string_view name;  // with its dashes
-  std::string_view help;
+  std::string help;
   FlagValue value;
 };
 

@@ -1,12 +1,21 @@
 #include "src/tools/sim/kv_block_pool.h"
 
 #include <cassert>
+#include <cmath>
 
 namespace vllm_metrics::sim {
 
 KvBlockPool::KvBlockPool(std::int64_t num_blocks) : num_blocks_(num_blocks) {
   blocks_.reserve(static_cast<std::size_t>(num_blocks));
   for (std::int64_t i = 0; i < num_blocks; ++i) add_block();
+}
+
+void KvBlockPool::set_now(Ticks now) {
+  now_ns_ = std::llround(1e9 * to_seconds(now));
+}
+
+void KvBlockPool::drain(std::vector<KvCacheEvictionEvent>& events) {
+  if (sampler_.has_value()) sampler_->drain(events);
 }
 
 double KvBlockPool::usage() const {
@@ -32,6 +41,10 @@ BlockId KvBlockPool::take() {
   }
   block.users = 1;
   ++num_used_;
+  if (sampler_.has_value()) {
+    sampler_->on_evicted(id, now_ns_);
+    sampler_->on_allocated(id, now_ns_);
+  }
   return id;
 }
 
@@ -42,6 +55,7 @@ std::optional<BlockId> KvBlockPool::find(std::uint64_t hash) const {
 }
 
 void KvBlockPool::share(BlockId id) {
+  if (sampler_.has_value()) sampler_->on_accessed(id, now_ns_);
   if (blocks_[id].users++ > 0) return;
   unlink(id);
   ++num_used_;

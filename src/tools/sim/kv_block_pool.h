@@ -2,10 +2,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "src/tools/sim/request.h"
+#include "vllm_metrics/stats/kv_cache_stats.h"
+#include "vllm_metrics/stats/kv_residency_sampler.h"
 
 namespace vllm_metrics::sim {
 
@@ -20,6 +23,14 @@ class KvBlockPool {
 
   // `num_blocks`: kUnlimited, or 1 to 2^32 - 2.
   explicit KvBlockPool(std::int64_t num_blocks);
+
+  // Follows a sample of the blocks from here on; their times are those of
+  // set_now().
+  void sample(KvResidencySampler sampler) { sampler_ = std::move(sampler); }
+  void set_now(Ticks now);
+
+  // Moves what sampled blocks went through to the end of `events`.
+  void drain(std::vector<KvCacheEvictionEvent>& events);
 
   bool unlimited() const { return num_blocks_ == kUnlimited; }
   std::int64_t num_blocks() const { return num_blocks_; }
@@ -71,6 +82,8 @@ class KvBlockPool {
   BlockId first_free_ = kNone;
   BlockId last_free_ = kNone;
   absl::flat_hash_map<std::uint64_t, BlockId> by_hash_;
+  std::optional<KvResidencySampler> sampler_;
+  std::int64_t now_ns_ = 0;
 };
 
 }  // namespace vllm_metrics::sim

@@ -8,12 +8,14 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <iostream>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "src/tools/sim/progress_line.h"
 #include "src/tools/sim/real_time.h"
@@ -65,15 +67,17 @@ absl::StatusOr<std::unique_ptr<Workload>> make_workload(
     }
     if (!trace.ok()) return trace.status();
     return std::make_unique<TraceWorkload>(
-        options.trace, trace->epoch, std::move(trace->requests), options.seed);
+        options.trace, trace->epoch, std::move(trace->requests),
+        options.parameters.workload, options.seed);
   }
-  SyntheticWorkload::Options synthetic = options.synthetic;
-  synthetic.max_tokens = options.scheduler.max_model_len;
+  SyntheticWorkload::Limits limits = {
+      .max_tokens = options.parameters.engine.max_model_len};
   const bool serving = options.listen.has_value() && !std::isinf(options.speed);
   if (!options.seconds.has_value() && !serving) {
-    synthetic.end = to_ticks(kSyntheticSeconds);
+    limits.end = to_ticks(kSyntheticSeconds);
   }
-  return std::make_unique<SyntheticWorkload>(synthetic, options.seed);
+  return std::make_unique<SyntheticWorkload>(options.parameters.workload,
+                                             limits, options.seed);
 }
 
 // A file that a flag asks for, opened before the run so that a bad name does
@@ -82,18 +86,18 @@ class OutputFile {
  public:
   OutputFile(std::string_view flag, const std::string& name)
       : flag_(flag), name_(name) {
-    if (!wanted()) return;
+    if (!wanted() || is_standard_output()) return;
     errno = 0;
     out_.open(name, std::ios::trunc);
     error_ = errno;
   }
 
   bool wanted() const { return !name_.empty(); }
-  std::ostream& out() { return out_; }
+  std::ostream& out() { return is_standard_output() ? std::cout : out_; }
 
   // False, with a message, when not everything could be written so far.
   bool complete() {
-    if (!wanted() || out_.flush()) return true;
+    if (!wanted() || out().flush()) return true;
     if (error_ == 0) error_ = errno;
     fail(kExitUnusable, fmt::format("{} {}: cannot be written: {}", flag_,
                                     name_, std::strerror(error_)));
@@ -101,6 +105,8 @@ class OutputFile {
   }
 
  private:
+  bool is_standard_output() const { return name_ == "-"; }
+
   std::string_view flag_;
   std::string name_;
   std::ofstream out_;
@@ -108,14 +114,27 @@ class OutputFile {
 };
 
 struct OutputFiles {
+  explicit OutputFiles(const SimOptions& options)
+      : page("--page", options.page_file),
+        requests("--requests", options.requests_file),
+        inter_token("--itl", options.itl_file) {
+    for (const PageAt& wanted : options.pages) {
+      pages.emplace_back("--page-at", wanted.file);
+    }
+  }
+
   OutputFile page;
   OutputFile requests;
   OutputFile inter_token;
+  std::vector<OutputFile> pages;  // as in SimOptions::pages
 
+  // Each of them has its say.
   bool complete() {
-    const bool page_complete = page.complete();
-    const bool requests_complete = requests.complete();
-    return inter_token.complete() && page_complete && requests_complete;
+    bool all = page.complete();
+    all &= requests.complete();
+    all &= inter_token.complete();
+    for (OutputFile& file : pages) all &= file.complete();
+    return all;
   }
 };
 
@@ -126,11 +145,26 @@ class Run {
   Run(Simulation& simulation, RealTime& time, ProgressLine& progress, Ticks end)
       : simulation_(simulation), time_(time), progress_(progress), end_(end) {}
 
+  // Calls `stop(i)` at the i-th of these times, after all that happens then.
+  void stop_at(std::vector<Ticks> times,
+               std::function<void(std::size_t)> stop) {
+    stops_ = std::move(times);
+    stop_ = std::move(stop);
+  }
+
   void to_end() {
     for (;;) {
       look();
       const Ticks next = simulation_.next_event();
       if (next == kNever) break;
+      if (next_stop_ < stops_.size() && stops_[next_stop_] < next &&
+          stops_[next_stop_] <= end_) {
+        wait_until(stops_[next_stop_]);
+        if (time_.interrupted()) break;
+        simulation_.advance_to(stops_[next_stop_]);
+        stop_(next_stop_++);
+        continue;
+      }
       wait_until(std::min(next, end_));
       if (time_.interrupted()) break;
       if (next > end_) {
@@ -141,6 +175,8 @@ class Run {
     }
     simulation_.finish();
     progress_.clear();
+    // Those that the run did not come to show its end.
+    while (next_stop_ < stops_.size()) stop_(next_stop_++);
   }
 
  private:
@@ -183,13 +219,14 @@ class Run {
   RealTime& time_;
   ProgressLine& progress_;
   Ticks end_;
+  std::vector<Ticks> stops_;
+  std::size_t next_stop_ = 0;
+  std::function<void(std::size_t)> stop_;
   double next_look_ = 0.0;  // real seconds
 };
 
 int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
-  OutputFiles files = {.page = {"--page", options.page_file},
-                       .requests = {"--requests", options.requests_file},
-                       .inter_token = {"--itl", options.itl_file}};
+  OutputFiles files(options);
   if (!files.complete()) return kExitUnusable;
   if (files.requests.wanted()) write_request_header(files.requests.out());
 
@@ -222,7 +259,14 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
     std::fflush(stdout);
   }
 
-  Run(simulation, time, progress, end_of_run(options)).to_end();
+  Run run(simulation, time, progress, end_of_run(options));
+  std::vector<Ticks> moments;
+  for (const PageAt& page : options.pages) moments.push_back(page.at);
+  run.stop_at(std::move(moments), [&files, &simulation](std::size_t i) {
+    files.pages[i].out() << TextFormat().render(*simulation.registry());
+    files.pages[i].out().flush();
+  });
+  run.to_end();
   fmt::print("{}", simulation.report().summary(
                        {.workload = simulation.workload().description(),
                         .virtual_seconds = to_seconds(simulation.now()),

@@ -8,7 +8,8 @@ std::uint64_t Request::block_hash(std::int64_t index,
                                   std::int64_t block_size) const {
   const std::int64_t end = (index + 1) * block_size;
   const auto chunk = static_cast<std::size_t>((end - 1) / spec.chunk_tokens);
-  if (end <= spec.prompt_tokens && chunk < spec.prefix.size()) {
+  const std::int64_t known = spec.known_tokens.value_or(spec.prompt_tokens);
+  if (end <= known && chunk < spec.prefix.size()) {
     return chain(spec.prefix[chunk], static_cast<std::uint64_t>(index));
   }
   // Its own prompt or generated tokens: only the request itself finds these,

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "src/tools/sim/virtual_time.h"
@@ -25,6 +26,13 @@ struct RequestSpec {
   // alone.
   std::vector<std::uint64_t> prefix;
   std::int64_t chunk_tokens = 512;
+  // What the list stands for, of prompt and output; unset: the prompt.
+  std::optional<std::int64_t> known_tokens;
+
+  Ticks give_up = kNever;    // when its client goes away
+  bool corrupted = false;    // its logits have NaNs
+  std::string lora;          // its adapter; empty: none
+  std::int64_t client = -1;  // of a closed loop
 };
 
 using BlockId = std::uint32_t;
@@ -38,8 +46,11 @@ struct Request {
   std::int64_t num_output_tokens = 0;
   std::int64_t num_computed_tokens = 0;   // in the KV cache
   std::int64_t num_scheduled_tokens = 0;  // computed by the running step
-  std::vector<BlockId> blocks;            // its KV cache
-  std::size_t num_findable_blocks = 0;    // of these, in the prefix cache
+  std::int64_t num_drafted_tokens = 0;    // of them, drafted
+  Ticks kv_arrival = kNever;              // its prompt's, from elsewhere
+  bool was_scheduled = false;
+  std::vector<BlockId> blocks;          // its KV cache
+  std::size_t num_findable_blocks = 0;  // of these, in the prefix cache
   std::int64_t num_preemptions = 0;
   std::optional<PrefillStats> prefill_stats;  // since the first admission
   std::vector<EngineCoreEvent> events;        // since the last output

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <iterator>
 #include <numeric>
+#include <optional>
 #include <string_view>
 
 namespace vllm_metrics::sim {
@@ -76,11 +77,12 @@ void RunReport::add_arrivals(std::int64_t arrived, std::int64_t refused) {
   refused_ += refused;
 }
 
-void RunReport::add_finished(const Request& request) {
+void RunReport::add_finished(const Request& request, Ticks now) {
   const RequestStateStats& stats = request.stats;
   ++finished_[static_cast<std::size_t>(request.spec.finish_reason)];
-  queue_.add(to_ticks(*stats.scheduled_ts - *stats.queued_ts));
-  end_to_end_.add(to_ticks(*stats.last_token_ts) - request.spec.arrival);
+  const double scheduled = stats.scheduled_ts.value_or(to_seconds(now));
+  queue_.add(to_ticks(scheduled - *stats.queued_ts));
+  end_to_end_.add(now - request.spec.arrival);
 }
 
 std::int64_t RunReport::finished() const {
@@ -145,17 +147,25 @@ void write_request_header(std::ostream& out) {
 void write_request_row(std::ostream& out, int engine, const Request& request) {
   const RequestStateStats& stats = request.stats;
   const double arrival = to_seconds(request.spec.arrival);
-  const double queued = *stats.queued_ts;
-  const double scheduled = *stats.scheduled_ts;
-  const double first = *stats.first_token_ts;
-  const double last = *stats.last_token_ts;
-  out << fmt::format("{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                     request.id, engine, arrival, queued, scheduled, first,
-                     last, first - arrival, scheduled - queued,
-                     first - scheduled, last - first, last - arrival,
-                     stats.num_prompt_tokens, stats.num_cached_tokens,
-                     stats.num_generation_tokens, stats.num_preemptions,
-                     name_of(request.spec.finish_reason));
+  const std::optional<double> queued = stats.queued_ts;
+  const std::optional<double> scheduled = stats.scheduled_ts;
+  const std::optional<double> first = stats.first_token_ts;
+  const std::optional<double> last = stats.last_token_ts;
+  const auto text = [](const std::optional<double>& value) {
+    return value.has_value() ? fmt::format("{}", *value) : std::string();
+  };
+  const auto since = [&text](const std::optional<double>& begin,
+                             const std::optional<double>& end) {
+    return begin.has_value() && end.has_value() ? text(*end - *begin)
+                                                : std::string();
+  };
+  out << fmt::format(
+      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", request.id,
+      engine, arrival, text(queued), text(scheduled), text(first), text(last),
+      since(arrival, first), since(queued, scheduled), since(scheduled, first),
+      since(first, last), since(arrival, last), stats.num_prompt_tokens,
+      stats.num_cached_tokens, stats.num_generation_tokens,
+      stats.num_preemptions, name_of(request.spec.finish_reason));
 }
 
 void write_inter_token_rows(std::ostream& out, const LatencyTally& tally) {

@@ -19,7 +19,7 @@ class RunReport {
   void add_step(const SchedulerStats& scheduler);
   void add_outputs(const IterationStats& iteration);
   void add_arrivals(std::int64_t arrived, std::int64_t refused);
-  void add_finished(const Request& request);
+  void add_finished(const Request& request, Ticks now);
 
   std::int64_t arrived() const { return arrived_; }
   std::int64_t refused() const { return refused_; }
@@ -57,7 +57,8 @@ class RunReport {
   LatencyTally end_to_end_;
 };
 
-// Rows of --requests: virtual seconds since the start, exact.
+// Rows of --requests: virtual seconds since the start, exact. Empty is what a
+// request never came to.
 void write_request_header(std::ostream& out);
 void write_request_row(std::ostream& out, int engine, const Request& request);
 

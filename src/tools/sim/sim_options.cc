@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <charconv>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/tools/sim/flags.h"
+#include "src/tools/sim/scenario.h"
+#include "src/tools/sim/step_cost.h"
 
 namespace vllm_metrics::sim {
 namespace {
@@ -28,27 +31,25 @@ FlagValue seed(std::uint64_t& variable) {
   return {.name = "N",
           .allowed = "a whole number from 0 to 18446744073709551615",
           .preset = fmt::format("{}", variable),
-          .parse = [&variable](std::string_view value) {
-            const auto n = parse_whole<std::uint64_t>(value, 0, UINT64_MAX);
-            variable = n.value_or(0);
-            return n.has_value();
-          }};
+          .parse =
+              [&variable](std::string_view value) {
+                const auto n = parse_whole<std::uint64_t>(value, 0, UINT64_MAX);
+                variable = n.value_or(0);
+                return n.has_value();
+              },
+          .fits = {}};
 }
 
-FlagValue gpu_blocks(SimOptions& options) {
-  constexpr std::int64_t kMax = 100'000'000;
-  return {
-      .name = "N",
-      .allowed = fmt::format("a whole number from 0 to {}, or unlimited", kMax),
-      .preset = fmt::format("what the memory holds: {} of {} tokens",
-                            options.hardware.num_gpu_blocks(options.block_size),
-                            options.block_size),
-      .parse = [&options](std::string_view value) {
-        options.num_gpu_blocks =
-            value == "unlimited" ? KvBlockPool::kUnlimited
-                                 : parse_whole<std::int64_t>(value, 0, kMax);
-        return options.num_gpu_blocks.has_value();
-      }};
+FlagValue scenario(std::string& variable) {
+  return {.name = "NAME",
+          .allowed = scenario_names(),
+          .preset = {},
+          .parse =
+              [&variable](std::string_view value) {
+                variable = value;
+                return find_scenario(value) != nullptr;
+              },
+          .fits = {}};
 }
 
 FlagValue seconds(std::optional<double>& variable) {
@@ -70,12 +71,14 @@ FlagValue wire_version(WireVersion& variable) {
   return {.name = "V",
           .allowed = "0.27, 0.28, 0.29 or 0.30",
           .preset = fmt::format("{}.{}", variable.major, variable.minor),
-          .parse = [&variable](std::string_view value) {
-            if (!value.starts_with("0.")) return false;
-            const auto minor = parse_whole<int>(value.substr(2), 27, 30);
-            variable = {0, minor.value_or(0)};
-            return minor.has_value();
-          }};
+          .parse =
+              [&variable](std::string_view value) {
+                if (!value.starts_with("0.")) return false;
+                const auto minor = parse_whole<int>(value.substr(2), 27, 30);
+                variable = {0, minor.value_or(0)};
+                return minor.has_value();
+              },
+          .fits = {}};
 }
 
 FlagValue host_port(std::optional<HostPort>& variable) {
@@ -84,55 +87,52 @@ FlagValue host_port(std::optional<HostPort>& variable) {
               "a numeric address and a port from 0 to 65535, e.g. "
               "127.0.0.1:8000",
           .preset = {},
-          .parse = [&variable](std::string_view value) {
-            variable = parse_host_port(value);
-            return variable.has_value();
-          }};
+          .parse =
+              [&variable](std::string_view value) {
+                variable = parse_host_port(value);
+                return variable.has_value();
+              },
+          .fits = {}};
 }
 
-FlagGroup workload_flags(SimOptions& options) {
-  SyntheticWorkload::Options& synthetic = options.synthetic;
+// May be given more than once.
+FlagValue page_at(std::vector<PageAt>& pages) {
+  return {.name = "S:FILE",
+          .allowed =
+              "virtual seconds, a colon and a file, e.g. 60:page.txt; - is "
+              "standard output",
+          .preset = {},
+          .parse =
+              [&pages](std::string_view value) {
+                const std::size_t colon = value.find(':');
+                if (colon == std::string_view::npos) return false;
+                double at = 0.0;
+                const std::string_view file = value.substr(colon + 1);
+                if (!real(at, 0.0, kYear).parse(value.substr(0, colon)) ||
+                    file.empty()) {
+                  return false;
+                }
+                pages.push_back({to_ticks(at), std::string(file)});
+                return true;
+              },
+          .fits = {}};
+}
+
+FlagGroup source_flags(SimOptions& options) {
   return {
-      "Workload: a trace, or a synthetic one",
-      {{"--trace",
+      "Where the requests come from",
+      {{"--scenario",
+        "a classic case: parameters that make its evidence; flags beside it "
+        "change them. One of " +
+            scenario_names(),
+        scenario(options.scenario)},
+       {"--trace",
         "requests from a public trace: JSON Lines with timestamp, "
         "input_length, output_length, hash_ids; or CSV with TIMESTAMP, "
         "ContextTokens, GeneratedTokens",
         text(options.trace, "FILE")},
-       {"--rate", "synthetic: requests per second",
-        real(synthetic.rate, 1e-6, 1e6)},
-       {"--prompt-tokens", "synthetic: mean length of a prompt",
-        real(synthetic.prompt_tokens, 1, 1e6)},
-       {"--output-tokens", "synthetic: mean length of an output",
-        real(synthetic.output_tokens, 1, 1e6)},
-       {"--prefix-share",
-        "synthetic: the part of each prompt, 0 to 1, that is one of 8 shared "
-        "texts",
-        real(synthetic.prefix_share, 0, 1)},
        {"--seed", "of all that is drawn; the same seed gives the same run",
         seed(options.seed)}}};
-}
-
-FlagGroup engine_flags(SimOptions& options) {
-  constexpr std::int64_t kMany = 1 << 30;
-  SchedulerParameters& scheduler = options.scheduler;
-  return {"Engine",
-          {{"--engines", "data-parallel engines, each with its own KV cache",
-            whole(options.engines, 1, 256)},
-           {"--max-num-batched-tokens", "token budget of a step",
-            whole(scheduler.max_num_batched_tokens, 1, kMany)},
-           {"--max-num-seqs", "requests that run at once",
-            whole(scheduler.max_num_seqs, 1, kMany)},
-           {"--max-model-len",
-            "tokens of prompt and output together; longer requests are refused",
-            whole(scheduler.max_model_len, 1, kMany)},
-           {"--num-gpu-blocks",
-            "KV blocks of each engine; 0 and unlimited: no limit",
-            gpu_blocks(options)},
-           {"--block-size", "tokens in a KV block",
-            whole(options.block_size, 1, 65536)},
-           {"--no-prefix-caching", "compute every prompt from its beginning",
-            turn(scheduler.prefix_caching, false)}}};
 }
 
 FlagGroup run_flags(SimOptions& options) {
@@ -156,6 +156,10 @@ FlagGroup output_flags(SimOptions& options) {
         "real seconds that the endpoint stays after the run, or unlimited",
         real(options.linger, 0, kYear, "unlimited")},
        {"--page", "write the last page there", text(options.page_file, "FILE")},
+       {"--page-at",
+        "write the page of a moment there, in virtual seconds; - is standard "
+        "output. May be given more than once",
+        page_at(options.pages)},
        {"--requests", "write a CSV row for each finished request there",
         text(options.requests_file, "FILE")},
        {"--itl", "write inter-token latencies with their counts there, CSV",
@@ -172,29 +176,76 @@ FlagGroup output_flags(SimOptions& options) {
 
 // The presets in the help are the values of `options` now.
 std::vector<FlagGroup> flags_of(SimOptions& options) {
-  return {workload_flags(options), engine_flags(options), run_flags(options),
-          output_flags(options)};
+  std::vector<FlagGroup> groups = {source_flags(options)};
+  for (auto& group : workload_flags(options.parameters.workload)) {
+    groups.push_back(std::move(group));
+  }
+  for (auto& group : engine_flags(options.parameters)) {
+    groups.push_back(std::move(group));
+  }
+  groups.push_back(run_flags(options));
+  groups.push_back(output_flags(options));
+  return groups;
 }
 
+// A flag that does nothing unless another one is as it should be.
+struct Need {
+  std::string_view flag;
+  bool met;
+  std::string_view allowed;
+};
+
 // Flags that would be without effect beside the others.
-absl::Status check_together(const std::vector<std::string_view>& given,
-                            const SimOptions& options) {
-  for (const std::string_view name : given) {
-    const bool synthetic = name == "--rate" || name == "--prompt-tokens" ||
-                           name == "--output-tokens" ||
-                           name == "--prefix-share";
-    if (synthetic && !options.trace.empty()) {
-      return absl::InvalidArgumentError(
-          fmt::format("{}: allowed only without --trace {}, it shapes the "
-                      "synthetic workload",
-                      name, options.trace));
+absl::Status check_effects(const std::vector<std::string_view>& given,
+                           SimOptions& options) {
+  const Parameters& p = options.parameters;
+  const bool own = options.trace.empty();
+  const Need needs[] = {
+      {"--scenario", own, "without --trace, it has its own workload"},
+      {"--rate", p.workload.concurrency == 0,
+       "without --concurrency, whose clients ask when they have an answer"},
+      {"--long-prompt-tokens", p.workload.long_prompt_share > 0.0,
+       "with --long-prompt-share above 0"},
+      {"--prefix-groups", p.workload.prefix_share > 0.0,
+       "with --prefix-share above 0"},
+      {"--routing", p.engine.engines > 1, "with more than one of --engines"},
+      {"--enable-expert-parallel", p.engine.shape.num_moe_layers > 0,
+       "for a --model with experts"},
+      {"--acceptance-rate", p.engine.speculative_tokens > 0,
+       "with --speculative-tokens above 0"},
+      {"--kv-transfer-bandwidth", p.engine.kv_transfer, "with --kv-transfer"},
+      {"--kv-cache-metrics-sample", p.engine.kv_cache_metrics,
+       "with --kv-cache-metrics"},
+      {"--linger", options.listen.has_value(),
+       "with --listen, whose endpoint it keeps"},
+  };
+  for (const Need& need : needs) {
+    const bool is_given =
+        std::find(given.begin(), given.end(), need.flag) != given.end();
+    if (need.met || !is_given) continue;
+    return absl::InvalidArgumentError(
+        fmt::format("{}: allowed only {}", need.flag, need.allowed));
+  }
+  if (own) return absl::OkStatus();
+  const auto groups = workload_flags(options.parameters.workload);
+  for (const Flag& flag : groups.front().flags) {
+    if (std::find(given.begin(), given.end(), flag.name) == given.end()) {
+      continue;
     }
-    if (name == "--linger" && !options.listen.has_value()) {
-      return absl::InvalidArgumentError(
-          "--linger: allowed only with --listen, whose endpoint it keeps");
-    }
+    return absl::InvalidArgumentError(fmt::format(
+        "{}: allowed only without --trace {}, it shapes the workload of its "
+        "own",
+        flag.name, options.trace));
   }
   return absl::OkStatus();
+}
+
+// A parameter's name is its flag's.
+absl::Status as_flag(const absl::Status& status) {
+  if (status.ok()) return status;
+  const auto message = status.message();
+  return absl::InvalidArgumentError(
+      fmt::format("--{}", std::string_view(message.data(), message.size())));
 }
 
 }  // namespace
@@ -202,18 +253,32 @@ absl::Status check_together(const std::vector<std::string_view>& given,
 absl::StatusOr<SimOptions> parse_options(
     std::span<const char* const> arguments) {
   SimOptions options;
-  const auto flags = flags_of(options);
-  const auto given = parse_flags(flags, arguments);
+  const auto given = parse_flags(flags_of(options), arguments);
   if (!given.ok()) return given.status();
-  if (absl::Status status = check_together(*given, options); !status.ok()) {
-    return status;
+  if (!options.scenario.empty()) {
+    // Once more, for what is said beside it counts, before it or behind.
+    SimOptions preset;
+    preset.parameters = find_scenario(options.scenario)->parameters();
+    const auto again = parse_flags(flags_of(preset), arguments);
+    if (!again.ok()) return again.status();
+    options = std::move(preset);
   }
+  EngineParameters& engine = options.parameters.engine;
+  const std::string model = engine.model;
+  absl::Status status = as_flag(choose_model(model, engine));
+  if (!status.ok()) return status;
+  status = check_effects(*given, options);
+  if (!status.ok()) return status;
+  status = as_flag(validate(options.parameters));
+  if (!status.ok()) return status;
+  std::stable_sort(
+      options.pages.begin(), options.pages.end(),
+      [](const PageAt& a, const PageAt& b) { return a.at < b.at; });
   return options;
 }
 
 std::string help_text() {
   SimOptions options;
-  const Hardware& h = options.hardware;
   const auto flags = flags_of(options);
   return fmt::format(
       "vllm-metrics-sim [FLAG ...]\n\n"
@@ -221,22 +286,22 @@ std::string help_text() {
       "in\n"
       "virtual time, and shows its metrics: page, log lines, summary.\n\n"
       "  vllm-metrics-sim --listen 127.0.0.1:8000\n"
+      "  vllm-metrics-sim --scenario preemption-storm --seconds 120 --speed "
+      "max\n"
       "  vllm-metrics-sim --trace requests.jsonl --speed max\n"
       "{}\n"
-      "A step takes {:g} ms, {:g} us for each request in it, and what takes "
-      "longer:\narithmetic at {:g} TFLOP/s x {:g}, or reading weights and KV "
-      "cache at\n{:g} TB/s x {:g}. The model has {:g}e9 parameters in bf16 and "
-      "{:g} KiB of KV cache\nfor each token ({:g} layers, {:g} KV heads of "
-      "{:g}). The device has {:g} GB: {:g} % are\nused, {:g} GB of them for "
-      "activations.\n\n"
+      "A step takes what is longer: the arithmetic that the model's shape "
+      "asks for, at\n"
+      "{:g} of the device's peak, or its reads and writes, at {:g} of the "
+      "peak; and\n"
+      "{:g} ms, {:g} us for each request in it. Of the memory that is used, "
+      "{:g} GB are\nfor activations.\n\n"
       "Exit status: 0 the run ended, by itself or by Ctrl-C; 1 a port or file "
       "could not\nbe used; 2 a flag or the trace is not as allowed.\n",
-      describe_flags(flags), h.step_overhead * 1e3, h.sequence_overhead * 1e6,
-      h.peak_flops / 1e12, h.compute_efficiency, h.memory_bandwidth / 1e12,
-      h.bandwidth_efficiency, h.parameters / 1e9,
-      h.kv_bytes_per_token() / 1024.0, h.layers, h.kv_heads, h.head_size,
-      h.memory_bytes / 1e9, h.memory_fraction * 100.0,
-      h.activation_bytes / 1e9);
+      describe_flags(flags), StepCostModel::kComputeEfficiency,
+      StepCostModel::kBandwidthEfficiency, StepCostModel::kStepOverhead * 1e3,
+      StepCostModel::kSequenceOverhead * 1e6,
+      StepCostModel::kActivationBytes / 1e9);
 }
 
 std::optional<HostPort> parse_host_port(std::string_view text) {

@@ -6,10 +6,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/tools/sim/engine_core.h"
-#include "src/tools/sim/workload.h"
+#include "src/tools/sim/parameters.h"
+#include "src/tools/sim/virtual_time.h"
 #include "vllm_metrics/catalogue/metric_spec.h"
 
 namespace vllm_metrics::sim {
@@ -19,21 +20,20 @@ struct HostPort {
   int port = 0;
 };
 
+// The page of a moment, to be written to a file.
+struct PageAt {
+  Ticks at = 0;
+  std::string file;
+};
+
 // The command line. `vllm-metrics-sim --help` says what each is for.
 struct SimOptions {
   static constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-  // --- The workload ------------------------------------------------------
-  std::string trace;  // file; empty: the synthetic one
-  SyntheticWorkload::Options synthetic;
+  Parameters parameters;
+  std::string scenario;  // a preset of them; empty: none
+  std::string trace;     // file; empty: the workload of `parameters`
   std::uint64_t seed = 0;
-
-  // --- The engine --------------------------------------------------------
-  std::int64_t engines = 1;
-  SchedulerParameters scheduler;
-  std::int64_t block_size = 16;
-  std::optional<std::int64_t> num_gpu_blocks;  // unset: what the memory holds
-  Hardware hardware;
 
   // --- The run -----------------------------------------------------------
   double speed = 1.0;             // virtual by real seconds; kUnlimited: max
@@ -49,6 +49,7 @@ struct SimOptions {
   std::string page_file;           // these three: empty for none
   std::string requests_file;
   std::string itl_file;
+  std::vector<PageAt> pages;  // by time
 
   bool help = false;
   bool version = false;

@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cassert>
 #include <chrono>
+#include <iterator>
 #include <limits>
 #include <string>
 #include <utility>
+
+#include "vllm_metrics/loggers/nixl_connector_metrics.h"
 
 namespace vllm_metrics::sim {
 namespace {
@@ -16,87 +20,137 @@ constexpr std::size_t kArrived = 0;
 constexpr std::size_t kRefused = 1;
 constexpr std::size_t kFrontEndDelay = 2;
 
-std::int64_t num_gpu_blocks(const SimOptions& options) {
-  return options.num_gpu_blocks.value_or(
-      options.hardware.num_gpu_blocks(options.block_size));
-}
-
-StatLoggerOptions logger_options(const SimOptions& options) {
-  const std::int64_t blocks = num_gpu_blocks(options);
-  const bool limited = blocks != KvBlockPool::kUnlimited;
-  StatLoggerOptions out;
-  out.model_name = options.model_name;
-  out.max_model_len = options.scheduler.max_model_len;
-  out.engine_indexes.clear();
-  for (int i = 0; i < static_cast<int>(options.engines); ++i)
-    out.engine_indexes.push_back(i);
-  if (limited) out.num_gpu_blocks = blocks;
-  out.cache_config = {
-      {"block_size", fmt::format("{}", options.block_size)},
-      {"cache_dtype", "auto"},
-      {"enable_prefix_caching",
-       options.scheduler.prefix_caching ? "True" : "False"},
-      {"gpu_memory_utilization",
-       fmt::format("{}", options.hardware.memory_fraction)},
-      {"num_gpu_blocks", limited ? fmt::format("{}", blocks) : "None"}};
-  out.aggregate_engine_logging = options.aggregate_engine_logging;
-  out.wire_version = options.wire_version;
-  return out;
-}
+constexpr double kFrontEndSeconds = 0.001;  // tokenising, on the way in
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Simulation>> Simulation::create(
     const SimOptions& options, std::unique_ptr<Workload> workload,
     Hooks hooks) {
+  if (absl::Status status = validate(options.parameters); !status.ok()) {
+    return status;
+  }
   std::unique_ptr<Simulation> simulation(
       new Simulation(options, std::move(workload), std::move(hooks)));
-  absl::Status status = simulation->start(options);
+  auto gauge = simulation->registry_->add_gauge(
+      {.name = "vllm_metrics_sim_seconds",
+       .help = "Virtual seconds since the start of the simulation.",
+       .kind = MetricKind::kGauge});
+  if (!gauge.ok()) return gauge.status();
+  simulation->seconds_gauge_ = *std::move(gauge);
+  absl::Status status = simulation->start_engines();
   if (!status.ok()) return status;
   return simulation;
 }
 
 Simulation::Simulation(const SimOptions& options,
                        std::unique_ptr<Workload> workload, Hooks hooks)
-    : parameters_(options.scheduler),
-      hardware_(options.hardware),
+    : options_(options),
+      parameters_(options.parameters),
+      scenario_(find_scenario(options.scenario)),
+      next_change_(scenario_ == nullptr ? kNever : scenario_->change_at),
       workload_(std::move(workload)),
       hooks_(std::move(hooks)),
-      kv_cache_limited_(num_gpu_blocks(options) != KvBlockPool::kUnlimited),
-      front_end_delay_(to_ticks(options.hardware.front_end_delay)),
       log_interval_(options.log_interval > 0.0
                         ? std::max<Ticks>(1, to_ticks(options.log_interval))
                         : kNever),
       next_log_(log_interval_),
-      clock_(std::make_shared<VirtualClock>(workload_->epoch())) {
-  const EngineCore::Options engine = {
-      .block_size = options.block_size,
-      .num_gpu_blocks = num_gpu_blocks(options)};
-  for (int i = 0; i < static_cast<int>(options.engines); ++i) {
-    ranks_.push_back(
-        std::make_unique<Rank>(i, EngineCore(engine, parameters_, hardware_)));
-  }
-}
+      clock_(std::make_shared<VirtualClock>(workload_->epoch())),
+      registry_(Registry::create()) {}
 
 Simulation::~Simulation() = default;
 
-absl::Status Simulation::start(const SimOptions& options) {
-  StatLoggerOptions logging = logger_options(options);
-  logging.clock = clock_;
-  logging.log_sink = hooks_.log_sink;
-  logging.step_metrics = own_metrics();
-  auto manager = StatLoggerManager::create(std::move(logging));
+// Also when there are engines: these are gone then, with their families.
+absl::Status Simulation::start_engines() {
+  auto cost = StepCostModel::create(parameters_.engine);
+  if (!cost.ok()) return cost.status();
+  manager_.reset();
+  devices_.reset();
+  ranks_.clear();
+  cost_.emplace(*std::move(cost));
+  next_rank_ = 0;
+  const std::int64_t engines = parameters_.engine.engines;
+  for (int i = 0; i < static_cast<int>(engines); ++i) {
+    const std::uint64_t seed =
+        chain(options_.seed, static_cast<std::uint64_t>(i));
+    ranks_.push_back(std::make_unique<Rank>(
+        i,
+        EngineCore(parameters_.engine, parameters_.scheduler, *cost_, seed)));
+  }
+  auto manager = StatLoggerManager::create(logger_options());
   if (!manager.ok()) return manager.status();
   manager_ = *std::move(manager);
-  auto gauge = registry()->add_gauge(
-      {.name = "vllm_metrics_sim_seconds",
-       .help = "Virtual seconds since the start of the simulation.",
-       .kind = MetricKind::kGauge});
-  if (!gauge.ok()) return gauge.status();
-  seconds_gauge_ = *std::move(gauge);
+  auto devices = DeviceGauges::create(*registry_, *cost_, engines, now());
+  if (!devices.ok()) return devices.status();
+  devices_.emplace(*std::move(devices));
   manager_->log_engine_initialized();
-  take_next_request();
   return absl::OkStatus();
+}
+
+absl::Status Simulation::apply(const Parameters& parameters) {
+  if (absl::Status status = validate(parameters); !status.ok()) return status;
+  workload_->apply(parameters.workload, now());
+  const bool same_engine = parameters.engine == parameters_.engine;
+  parameters_ = parameters;
+  if (same_engine) return absl::OkStatus();
+
+  EngineCore::Requests requests;
+  for (const auto& rank : ranks_) {
+    std::move(rank->inbox.begin(), rank->inbox.end(),
+              std::back_inserter(requests));
+    EngineCore::Requests inside = rank->core.take_all();
+    std::move(inside.begin(), inside.end(), std::back_inserter(requests));
+  }
+  std::sort(requests.begin(), requests.end(),
+            [](const auto& a, const auto& b) { return a->id < b->id; });
+  absl::Status status = start_engines();
+  if (!status.ok()) return status;
+  for (auto& request : requests) accept_request(std::move(request->spec));
+  return absl::OkStatus();
+}
+
+StatLoggerOptions Simulation::logger_options() {
+  const EngineParameters& engine = parameters_.engine;
+  const std::int64_t blocks = cost_->num_gpu_blocks();
+  const bool limited = blocks != KvBlockPool::kUnlimited;
+  StatLoggerOptions out;
+  out.model_name = options_.model_name;
+  out.max_model_len = engine.max_model_len;
+  out.engine_indexes.clear();
+  for (int i = 0; i < static_cast<int>(engine.engines); ++i)
+    out.engine_indexes.push_back(i);
+  if (limited) out.num_gpu_blocks = blocks;
+  out.cache_config = {
+      {"block_size", fmt::format("{}", engine.block_size)},
+      {"cache_dtype", engine.kv_cache_dtype},
+      {"enable_prefix_caching",
+       engine.enable_prefix_caching ? "True" : "False"},
+      {"gpu_memory_utilization",
+       fmt::format("{}", engine.gpu_memory_utilization)},
+      {"num_gpu_blocks", limited ? fmt::format("{}", blocks) : "None"}};
+  out.kv_cache_metrics = engine.kv_cache_metrics;
+  if (engine.speculative_tokens > 0) {
+    out.num_speculative_tokens = engine.speculative_tokens;
+  }
+  if (engine.lora_adapters > 0) out.max_loras = engine.lora_adapters;
+  if (engine.kv_transfer) {
+    out.kv_connector = std::make_shared<NixlConnectorMetrics>();
+  }
+  if (engine.cudagraph_metrics) {
+    const CudaGraphs graphs;
+    out.cudagraph.emplace();
+    out.cudagraph->mode = engine.enforce_eager ? "NONE" : "FULL_AND_PIECEWISE";
+    if (!engine.enforce_eager) out.cudagraph->capture_sizes = graphs.sizes();
+  }
+  out.enable_mfu_metrics = engine.enable_mfu_metrics;
+  out.compute_nans_in_logits = engine.compute_nans_in_logits;
+  out.aggregate_engine_logging = options_.aggregate_engine_logging;
+  out.wire_version = options_.wire_version;
+  out.registry = registry_;
+  out.clock = clock_;
+  out.log_sink = hooks_.log_sink;
+  out.step_metrics = own_metrics();
+  return out;
 }
 
 // They lie in the bank of the step, so that on every page
@@ -130,27 +184,42 @@ StepMetrics Simulation::own_metrics() {
 
 Ticks Simulation::next_event() const {
   Ticks next = kNever;
-  for (const auto& rank : ranks_) next = std::min(next, rank->step_end);
-  if (next_request_ != nullptr) {
-    next = std::min(next, next_request_->spec.arrival + front_end_delay_);
+  for (const auto& rank : ranks_) {
+    next = std::min(next, rank->step_end);
+    // What a restart left there.
+    if (rank->step_end == kNever && !rank->inbox.empty()) next = now();
   }
-  // Log lines alone keep nothing going.
-  return next == kNever ? kNever : std::min(next, next_log_);
+  const Ticks arrival = workload_->next_arrival();
+  if (arrival != kNever) {
+    next = std::min(next, arrival + to_ticks(kFrontEndSeconds));
+  }
+  // Log lines and changes alone keep nothing going.
+  return next == kNever ? kNever : std::min({next, next_log_, next_change_});
 }
 
 void Simulation::run_event(Ticks now) {
   advance_to(now);
+  // What else happens now is still the next event.
   if (now == next_log_) {
     manager_->log();
     next_log_ += log_interval_;
-    return;  // what else happens now is still the next event
+    return;
+  }
+  if (now == next_change_) {
+    next_change_ = kNever;
+    Parameters changed = parameters_;
+    scenario_->change(changed);
+    const absl::Status status = apply(changed);
+    assert(status.ok());
+    (void)status;
+    return;
   }
   for (const auto& rank : ranks_) {
     if (rank->step_end == now) end_step(*rank, now);
   }
-  while (next_request_ != nullptr &&
-         next_request_->spec.arrival + front_end_delay_ == now) {
-    accept_request();
+  while (workload_->next_arrival() != kNever &&
+         workload_->next_arrival() + to_ticks(kFrontEndSeconds) <= now) {
+    accept_request(workload_->take());
   }
   for (const auto& rank : ranks_) {
     const bool has_work = !rank->inbox.empty() || rank->core.has_requests();
@@ -161,6 +230,7 @@ void Simulation::run_event(Ticks now) {
 void Simulation::advance_to(Ticks now) {
   clock_->advance_to(now);
   (*seconds_gauge_)->set(to_seconds(now));
+  devices_->advance_to(now);
 }
 
 void Simulation::finish() {
@@ -168,22 +238,39 @@ void Simulation::finish() {
   if (log_interval_ != kNever && incomplete) manager_->log();
 }
 
-void Simulation::take_next_request() {
-  auto spec = workload_->next();
-  next_request_.reset();
-  if (!spec.has_value()) return;
+void Simulation::accept_request(RequestSpec spec) {
+  Rank& rank = rank_for(spec);
   auto request = std::make_unique<Request>();
   request->id = num_requests_++;
-  request->spec = *std::move(spec);
-  request->stats.arrival_time = clock_->wall_at(request->spec.arrival);
-  request->stats.num_prompt_tokens = request->spec.prompt_tokens;
-  request->stats.max_tokens_param = request->spec.max_tokens;
-  next_request_ = std::move(request);
+  request->spec = std::move(spec);
+  RequestStateStats& stats = request->stats;
+  stats.arrival_time = clock_->wall_at(request->spec.arrival);
+  stats.num_prompt_tokens = request->spec.prompt_tokens;
+  stats.max_tokens_param = request->spec.max_tokens;
+  if (const auto adapters = parameters_.engine.lora_adapters; adapters > 0) {
+    const std::uint64_t drawn =
+        chain(options_.seed, static_cast<std::uint64_t>(request->id));
+    stats.lora_name =
+        fmt::format("adapter-{}", drawn % static_cast<std::uint64_t>(adapters));
+    stats.lora = &rank.lora;
+  }
+  rank.inbox.push_back(std::move(request));
 }
 
-void Simulation::accept_request() {
-  least_loaded_rank().inbox.push_back(std::move(next_request_));
-  take_next_request();
+Simulation::Rank& Simulation::rank_for(const RequestSpec& spec) {
+  const std::string& routing = parameters_.workload.routing;
+  if (routing == kSticky && (spec.client >= 0 || !spec.prefix.empty())) {
+    const std::uint64_t text = spec.client >= 0
+                                   ? static_cast<std::uint64_t>(spec.client)
+                                   : mix(spec.prefix.front());
+    return *ranks_[text % ranks_.size()];
+  }
+  if (routing == kRoundRobin) {
+    Rank& rank = *ranks_[next_rank_];
+    next_rank_ = (next_rank_ + 1) % ranks_.size();
+    return rank;
+  }
+  return least_loaded_rank();
 }
 
 Simulation::Rank& Simulation::least_loaded_rank() {
@@ -207,10 +294,16 @@ Simulation::Rank& Simulation::least_loaded_rank() {
 void Simulation::start_step(Rank& rank, Ticks now) {
   for (auto& request : rank.inbox) {
     ++rank.arrived;
-    if (!rank.core.add_request(std::move(request), now)) ++rank.refused;
+    if (rank.core.fits(request->spec)) {
+      rank.core.add_request(std::move(request), now);
+    } else {
+      ++rank.refused;
+      workload_->ended(request->spec, now);
+    }
   }
   rank.inbox.clear();
   if (rank.core.has_requests()) {
+    rank.step_begin = now;
     rank.step_end = rank.core.begin_step(now);
   } else {
     record(rank, nullptr);  // all of them were refused
@@ -220,34 +313,57 @@ void Simulation::start_step(Rank& rank, Ticks now) {
 void Simulation::end_step(Rank& rank, Ticks now) {
   rank.step_end = kNever;
   rank.core.end_step();
+  if (const StepCost& cost = rank.core.cost(); cost.duration > 0.0) {
+    devices_->add_step(static_cast<std::size_t>(rank.index), cost,
+                       rank.step_begin, now);
+  }
   IterationStats& iteration = rank.iteration;
   iteration.reset(clock_->wall());
   for (const EngineCore::Output& output : rank.core.outputs()) {
-    Request& request = *output.request;
-    EngineCoreOutput update;
-    update.num_new_tokens = 1;
-    update.events = request.events;
-    if (request.stats.is_prefilling) {
-      update.prefill_stats = request.prefill_stats;
-    }
-    iteration.update_from_output(update, to_seconds(now), request.stats);
-    request.events.clear();
-    if (!output.finished) continue;
-    iteration.update_from_finished_request(request.spec.finish_reason,
-                                           request.stats);
-    rank.front_end_delays.push_back(*request.stats.queued_ts -
-                                    to_seconds(request.spec.arrival));
-    report_.add_finished(request);
-    if (hooks_.finished) hooks_.finished(rank.index, request);
+    add_output(rank, output, now);
+  }
+  const EngineCore::Requests abandoned = rank.core.take_abandoned(now);
+  for (const auto& request : abandoned) {
+    iteration.update_from_events(request->events, request->stats);
+    request->events.clear();
+    request->spec.finish_reason = FinishReason::kAbort;
+    iteration.update_from_ended_request(FinishReason::kAbort, to_seconds(now),
+                                        request->stats);
+    end_request(rank, *request, now);
   }
   // vLLM has no iteration statistics for a step without outputs either.
-  const bool any = !rank.core.outputs().empty();
+  const bool any = !rank.core.outputs().empty() || !abandoned.empty();
   if (any) report_.add_outputs(iteration);
   record(rank, any ? &iteration : nullptr);
 }
 
+void Simulation::add_output(Rank& rank, const EngineCore::Output& output,
+                            Ticks now) {
+  Request& request = *output.request;
+  EngineCoreOutput update;
+  update.num_new_tokens = output.num_new_tokens;
+  update.events = request.events;
+  update.num_nans_in_logits = request.spec.corrupted ? 1 : 0;
+  if (request.stats.is_prefilling) update.prefill_stats = request.prefill_stats;
+  rank.iteration.update_from_output(update, to_seconds(now), request.stats);
+  request.events.clear();
+  if (!output.finished) return;
+  rank.iteration.update_from_finished_request(request.spec.finish_reason,
+                                              request.stats);
+  end_request(rank, request, now);
+}
+
+void Simulation::end_request(Rank& rank, Request& request, Ticks now) {
+  rank.front_end_delays.push_back(*request.stats.queued_ts -
+                                  to_seconds(request.spec.arrival));
+  report_.add_finished(request, now);
+  if (hooks_.finished) hooks_.finished(rank.index, request);
+  workload_->ended(request.spec, now);
+}
+
 void Simulation::record(Rank& rank, const IterationStats* iteration) {
-  const SchedulerStats& scheduler = rank.core.take_stats();
+  SchedulerStats& scheduler = rank.core.take_stats();
+  if (parameters_.engine.lora_adapters > 0) rank.lora.update(scheduler);
   report_.add_step(scheduler);
   report_.add_arrivals(rank.arrived, rank.refused);
   const auto begin = std::chrono::steady_clock::now();

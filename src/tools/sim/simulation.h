@@ -7,14 +7,20 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/tools/sim/device_gauges.h"
 #include "src/tools/sim/engine_core.h"
+#include "src/tools/sim/parameters.h"
 #include "src/tools/sim/run_report.h"
+#include "src/tools/sim/scenario.h"
 #include "src/tools/sim/sim_options.h"
+#include "src/tools/sim/step_cost.h"
 #include "src/tools/sim/virtual_time.h"
 #include "src/tools/sim/workload.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/stats/lora_stats.h"
 
 namespace vllm_metrics::sim {
 
@@ -22,7 +28,8 @@ namespace vllm_metrics::sim {
 // virtual time: a request arrives, a step ends, a log interval has passed.
 //
 // The caller asks for the time of the next event, waits for it or not, and lets
-// it happen. One thread does all of this; the page may be scraped meanwhile.
+// it happen; between two events it may change parameters. One thread does all
+// of this; the page may be scraped meanwhile.
 class Simulation {
  public:
   // `finished` is called with each request that ends; empty for none.
@@ -48,19 +55,24 @@ class Simulation {
   // Writes the log lines of the last, incomplete interval.
   void finish();
 
-  // Applies from the next step on.
-  SchedulerParameters& parameters() { return parameters_; }
+  // Changes parameters. Those of workload and scheduler hold for what arrives
+  // and for the steps that begin from now on. Where those of the engine differ,
+  // it is restarted: its counters begin at 0, and the requests in it are served
+  // from their beginning.
+  // Errors: those of validate(); nothing has changed then.
+  absl::Status apply(const Parameters& parameters);
+  const Parameters& parameters() const { return parameters_; }
 
   Ticks now() const { return clock_->now(); }
-  bool kv_cache_limited() const { return kv_cache_limited_; }
+  bool kv_cache_limited() const {
+    return cost_->num_gpu_blocks() != KvBlockPool::kUnlimited;
+  }
   std::int64_t num_running() const;
   std::int64_t num_waiting() const;
   const RunReport& report() const { return report_; }
   const Workload& workload() const { return *workload_; }
   double record_seconds() const { return record_seconds_; }
-  const std::shared_ptr<Registry>& registry() const {
-    return manager_->registry();
-  }
+  const std::shared_ptr<Registry>& registry() const { return registry_; }
 
  private:
   // An engine with what the front end keeps for it.
@@ -71,8 +83,10 @@ class Simulation {
     int index;
     EngineCore core;
     std::vector<std::unique_ptr<Request>> inbox;  // between two of its steps
-    Ticks step_end = kNever;                      // kNever: it sleeps
+    Ticks step_begin = 0;
+    Ticks step_end = kNever;  // kNever: it sleeps
     IterationStats iteration;
+    LoraRequestStates lora;
 
     // Since the last record(), for the simulator's own metrics.
     std::int64_t arrived = 0;
@@ -82,30 +96,35 @@ class Simulation {
 
   Simulation(const SimOptions& options, std::unique_ptr<Workload> workload,
              Hooks hooks);
-  absl::Status start(const SimOptions& options);
+  absl::Status start_engines();
+  StatLoggerOptions logger_options();
   StepMetrics own_metrics();
 
-  void take_next_request();
-  void accept_request();
+  void accept_request(RequestSpec spec);
+  Rank& rank_for(const RequestSpec& spec);
   Rank& least_loaded_rank();
   void start_step(Rank& rank, Ticks now);
   void end_step(Rank& rank, Ticks now);
+  void add_output(Rank& rank, const EngineCore::Output& output, Ticks now);
+  void end_request(Rank& rank, Request& request, Ticks now);
   void record(Rank& rank, const IterationStats* iteration);
 
-  SchedulerParameters parameters_;
-  Hardware hardware_;
+  SimOptions options_;     // but for its parameters
+  Parameters parameters_;  // of now
+  const Scenario* scenario_;
+  Ticks next_change_;  // of the scenario
   std::unique_ptr<Workload> workload_;
   Hooks hooks_;
-  bool kv_cache_limited_;
-  Ticks front_end_delay_;
   Ticks log_interval_;  // kNever: no log lines
   Ticks next_log_;
   std::shared_ptr<VirtualClock> clock_;
+  std::shared_ptr<Registry> registry_;
+  std::optional<StepCostModel> cost_;
   std::vector<std::unique_ptr<Rank>> ranks_;
   std::unique_ptr<StatLoggerManager> manager_;
+  std::optional<DeviceGauges> devices_;
   std::optional<Handle<Gauge>> seconds_gauge_;
 
-  std::unique_ptr<Request> next_request_;  // not there yet; null: no more
   std::int64_t num_requests_ = 0;
   std::size_t next_rank_ = 0;  // where equally loaded ranks are tried first
   RunReport report_;
