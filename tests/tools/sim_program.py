@@ -33,6 +33,11 @@ class Page:
         return sum(value for labels, value in self.samples.get(name, [])
                    if wanted.items() <= labels.items())
 
+    def mean_of(self, name, **wanted):
+        """Of a histogram; 0 when it is empty."""
+        count = self.sum(name + "_count", **wanted)
+        return self.sum(name + "_sum", **wanted) / count if count else 0.0
+
     def engines(self):
         running = self.samples["vllm:num_requests_running"]
         return [labels["engine"] for labels, _ in running]
