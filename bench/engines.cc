@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/loggers/nixl_connector_metrics.h"
 #include "vllm_metrics/registry/registry.h"
 
 namespace vllm_metrics::bench {
@@ -25,6 +26,18 @@ StatLoggerOptions prometheus_only(std::size_t engines) {
   options.engine_indexes.resize(engines);
   std::iota(options.engine_indexes.begin(), options.engine_indexes.end(), 0);
   options.default_loggers = false;
+  return options;
+}
+
+StatLoggerOptions with_every_feature(std::size_t engines) {
+  StatLoggerOptions options = prometheus_only(engines);
+  options.compute_nans_in_logits = true;
+  options.kv_cache_metrics = true;
+  options.num_speculative_tokens = kSpecTokens;
+  options.max_loras = 4;
+  options.kv_connector = std::make_shared<NixlConnectorMetrics>();
+  options.enable_mfu_metrics = true;
+  options.cudagraph = {.mode = "FULL", .capture_sizes = {256}};
   return options;
 }
 

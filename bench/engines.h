@@ -25,6 +25,9 @@ namespace vllm_metrics::bench {
 // Engines 0 to `engines` - 1 with the Prometheus logger only.
 StatLoggerOptions prometheus_only(std::size_t engines);
 
+// The same with every feature that has families, and self-metrics.
+StatLoggerOptions with_every_feature(std::size_t engines);
+
 // Ends the program when the options are refused.
 std::unique_ptr<StatLoggerManager> make_manager(StatLoggerOptions options);
 

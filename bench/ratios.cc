@@ -84,6 +84,34 @@ void measure_record(Ratios& ratios) {
       {"record_1024_vs_256", contest.ratio(largely, recorded), 4.2});
 }
 
+void measure_every_feature(Ratios& ratios) {
+  headline("A decode step of each of 8 engines");
+  constexpr std::size_t kEngines = 8;
+  const auto plain_steps = make_steps({});
+  const auto full_steps = make_steps({.every_feature = true});
+  StatLoggerOptions plain_options = prometheus_only(kEngines);
+  plain_options.self_metrics = false;
+  const auto plain_manager = make_manager(plain_options);
+  const auto full_manager = make_manager(with_every_feature(kEngines));
+
+  Contest contest;
+  const auto add = [&](const char* name, const std::vector<Step>& steps,
+                       StatLoggerManager& manager) {
+    return contest.add(name, [carousel = Carousel(steps),
+                              &manager](std::size_t times) mutable {
+      for (std::size_t i = 0; i < times; ++i) {
+        for (std::size_t engine = 0; engine < kEngines; ++engine)
+          record(manager, carousel.next(), engine);
+      }
+    });
+  };
+  const auto plain = add("no feature", plain_steps, *plain_manager);
+  const auto full = add("every feature", full_steps, *full_manager);
+  contest.run();
+  ratios.push_back(
+      {"record_everything_vs_plain", contest.ratio(full, plain), 1.5});
+}
+
 void measure_update_from_output(Ratios& ratios) {
   headline("Outputs of 256 running requests");
   Outputs outputs(256);
@@ -216,6 +244,7 @@ int run(const char* file_name) {
   const SecondThread second_thread;
   Ratios ratios;
   measure_record(ratios);
+  measure_every_feature(ratios);
   measure_update_from_output(ratios);
   measure_page(ratios);
   measure_parser(ratios);

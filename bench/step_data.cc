@@ -48,6 +48,29 @@ FinishedRequestStats make_finished(Latencies& phases) {
   return stats;
 }
 
+// What the scheduler of an engine with every feature tells of one step.
+void add_features(std::size_t step, std::size_t batch, Step& made) {
+  SchedulerStats& stats = made.scheduler;
+  auto& drafts = stats.spec_decoding_stats.emplace();
+  drafts.num_spec_tokens = kSpecTokens;
+  for (std::size_t i = 0; i < batch; ++i) {
+    drafts.observe_draft(kSpecTokens,
+                         static_cast<std::int64_t>((step + i) % 5));
+  }
+  stats.running_lora_adapters = {{"sql", 100}, {"summaries", 90}, {"de", 66}};
+  stats.waiting_lora_adapters = {{"sql", 1}, {"summaries", 0}, {"de", 0}};
+  made.transfers.record_transfer(1500.0 + static_cast<double>(step), 80,
+                                 4 << 20, 64);
+  stats.kv_connector_stats = &made.transfers;
+  stats.kv_cache_eviction_events.push_back(
+      {.lifetime_seconds = 30.0 + static_cast<double>(step),
+       .idle_seconds = 2.5,
+       .reuse_gaps = {0.5, 3.0, 11.0},
+       .num_reuse_gaps = step % 4});
+  stats.cudagraph_stats =
+      CudaGraphStat{static_cast<std::int64_t>(batch), 256, 0, "FULL"};
+}
+
 FlatStep::Ended flat(const FinishedRequestStats& stats) {
   const auto real = [](std::int64_t n) { return static_cast<double>(n); };
   return {
@@ -121,6 +144,7 @@ std::vector<Step> make_steps(const StepShape& shape) {
           finished.num_generation_tokens);
       iteration.n_params_iter.push_back(1);
     }
+    if (shape.every_feature) add_features(i, shape.batch, step);
     step.flat = flat(step);
   }
   return steps;

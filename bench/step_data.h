@@ -8,6 +8,7 @@
 
 #include "vllm_metrics/catalogue/metric_spec.h"
 #include "vllm_metrics/stats/iteration_stats.h"
+#include "vllm_metrics/stats/nixl_stats.h"
 #include "vllm_metrics/stats/scheduler_stats.h"
 
 namespace vllm_metrics::bench {
@@ -61,6 +62,7 @@ inline constexpr std::array<MetricId, 13> kRequestHistograms{
 };
 
 inline constexpr std::int64_t kMaxModelLen = 131072;
+inline constexpr std::int64_t kSpecTokens = 4;
 
 // The numbers of a step, in the order of the tables above: what prometheus-cpp
 // is given, which so need not walk the stats structs.
@@ -82,6 +84,7 @@ struct Step {
   SchedulerStats scheduler;
   IterationStats iteration;
   FlatStep flat;
+  NixlStats transfers;  // of a step with every feature
 };
 
 struct StepShape {
@@ -89,6 +92,8 @@ struct StepShape {
   bool equal = false;             // all of a step's latencies are one number
   std::size_t first_outputs = 0;  // requests with their first output
   std::size_t ended = 2;          // requests that end
+  // Drafts, adapters, a KV transfer, an evicted block, a CUDA graph.
+  bool every_feature = false;
 };
 
 // Steps to take in turns, half a megabyte of them at most. Every scalar moves

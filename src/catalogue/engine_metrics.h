@@ -15,6 +15,8 @@ inline constexpr double kStepTokens[] = {1.0,    8.0,    16.0,   32.0,   64.0,
                                          4096.0, 8192.0, 16384.0};
 
 inline constexpr std::string_view kWaitingReasons[] = {"capacity", "deferred"};
+inline constexpr std::string_view kAdmissionLimits[] = {
+    "max_num_queued_reqs", "max_num_queued_tokens"};
 inline constexpr std::string_view kSleepStates[] = {
     "awake", "weights_offloaded", "discard_all"};
 inline constexpr std::string_view kPromptSources[] = {
@@ -137,6 +139,16 @@ inline constexpr MetricSpec kEngineMetrics[] = {
      .extra_label = {"finished_reason", kFinishReasonNames},
      .note = "counts every end, aborts and errors too, although the name says "
              "success"},
+    {.id = MetricId::kAdmissionRejections,
+     .name = "vllm:admission_rejections",
+     .kind = MetricKind::kCounter,
+     .unit = "attempts",
+     .help = "Attempts to admit a request that a cap of the queue refused, one "
+             "each whatever the request's n.",
+     .scope = Scope::kManager,
+     .extra_label = {"reason", kAdmissionLimits},
+     .since = {0, 32},
+     .note = "no engine label, since no engine saw the request"},
     {.id = MetricId::kEstimatedFlopsPerGpu,
      .name = "vllm:estimated_flops_per_gpu",
      .kind = MetricKind::kCounter,

@@ -10,8 +10,9 @@ namespace vllm_metrics::inline v0 {
 // A part of the catalogue.
 
 inline constexpr std::string_view kFaults[] = {
-    "negative_increment", "not_finite", "negative_observation",
-    "unset_timestamp", "wrong_metric"};
+    "negative_increment", "not_finite",     "negative_observation",
+    "unset_timestamp",    "wrong_metric",   "invalid_draft",
+    "dropped_eviction",   "other_connector"};
 
 inline constexpr MetricSpec kInfoMetrics[] = {
     // --- Facts -------------------------------------------------------------
@@ -43,7 +44,10 @@ inline constexpr MetricSpec kInfoMetrics[] = {
              "dropped, negative_observation counted as 0, unset_timestamp left "
              "a phase of an ended request unobserved, "
              "wrong_metric named a step metric that does not exist or is of "
-             "another kind.",
+             "another kind, invalid_draft counted a draft with the nearest "
+             "numbers that can be, dropped_eviction lost a sampled KV block's "
+             "end, other_connector left out a step of a KV connector that is "
+             "not configured.",
      .condition = Condition::kSelfMetrics,
      .extra_label = {"reason", kFaults}},
     {.id = MetricId::kLoggerErrors,

@@ -1,9 +1,11 @@
 #include "vllm_metrics/catalogue/lifecycle.h"
 
+#include <algorithm>
 #include <charconv>
 #include <regex>
 
 #include "absl/strings/str_cat.h"
+#include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0 {
@@ -63,6 +65,24 @@ WireVersion first_two_numbers(std::string_view text) {
   if (text.starts_with('.'))
     std::from_chars(text.data() + 1, text.data() + text.size(), version.minor);
   return version;
+}
+
+std::string why(const Lifecycle& lifecycle, LifecycleState state,
+                bool on_page) {
+  const WireVersion since = *lifecycle.deprecated_in;
+  const std::string deprecated =
+      absl::StrCat("deprecated in ", since.major, ".", since.minor);
+  if (state == LifecycleState::kRemoved)
+    return absl::StrCat(deprecated, ", gone two releases later");
+  if (state == LifecycleState::kHidden) {
+    return absl::StrCat(deprecated, ", hidden in the next release; ",
+                        "show_hidden_metrics_for_version = \"", since.major,
+                        ".", since.minor,
+                        on_page ? "\" shows it" : "\" would show it");
+  }
+  return absl::StrCat(deprecated, lifecycle.stays_shown
+                                      ? "; vLLM does not hide it"
+                                      : "; hidden in the next release");
 }
 
 }  // namespace
@@ -136,5 +156,31 @@ std::string help_of(std::string_view help, const Lifecycle& lifecycle,
 }
 
 std::span<const GoneMetric> gone_metrics() noexcept { return kGone; }
+
+absl::StatusOr<std::vector<LifecycleEntry>> list_lifecycle(
+    WireVersion running, const std::optional<std::string>& shown_for) {
+  const auto shown = shows_hidden(
+      shown_for, absl::StrCat(running.major, ".", running.minor, ".0"));
+  if (!shown.ok()) return shown.status();
+  std::vector<LifecycleEntry> entries;
+  for (const MetricSpec& spec : catalogue()) {
+    const LifecycleState state = state_of(spec.lifecycle, running);
+    if (state == LifecycleState::kCurrent) continue;
+    const bool on_page = state == LifecycleState::kDeprecated ||
+                         (state == LifecycleState::kHidden && *shown);
+    entries.push_back({spec.name, spec.kind, state, on_page,
+                       *spec.lifecycle.deprecated_in, spec.lifecycle.successor,
+                       why(spec.lifecycle, state, on_page)});
+  }
+  std::ranges::stable_sort(entries, {}, &LifecycleEntry::state);
+  for (const GoneMetric& gone : kGone) {
+    entries.push_back(
+        {gone.name, gone.kind, LifecycleState::kRemoved, false, gone.gone_since,
+         gone.successor,
+         absl::StrCat("vLLM has not had it since ", gone.gone_since.major, ".",
+                      gone.gone_since.minor)});
+  }
+  return entries;
+}
 
 }  // namespace vllm_metrics::inline v0

@@ -16,7 +16,7 @@ namespace vllm_metrics::inline v0 {
 namespace {
 
 constexpr WireVersion kOldestWire = {0, 27};
-constexpr WireVersion kNewestWire = {0, 30};
+constexpr WireVersion kNewestWire = {0, 32};
 constexpr std::int64_t kMostPositions = 1024;  // one series each
 
 template <class... Args>

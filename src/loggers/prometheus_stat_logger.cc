@@ -37,6 +37,9 @@ class StepSection {
     inc(MetricId::kRejectedSamples, faults.negative_observations, 2);
     inc(MetricId::kRejectedSamples, unset_timestamps_, 3);
     inc(MetricId::kRejectedSamples, wrong_metric_, 4);
+    inc(MetricId::kRejectedSamples, invalid_drafts_, 5);
+    inc(MetricId::kRejectedSamples, dropped_evictions_, 6);
+    inc(MetricId::kRejectedSamples, other_connector_, 7);
   }
   StepSection(const StepSection&) = delete;
   StepSection& operator=(const StepSection&) = delete;
@@ -46,6 +49,7 @@ class StepSection {
   void record(const MultiModalCacheStats& mm_cache);
   void record(const IterationStats& iteration);
   void record(const SleepState& state);
+  void count_other_connector() { ++other_connector_; }
 
   // What `write` writes through a StepWriter to some of the own metrics.
   template <class Write>
@@ -90,6 +94,9 @@ class StepSection {
   Bank::Section section_;
   std::uint64_t unset_timestamps_ = 0;
   std::uint64_t wrong_metric_ = 0;
+  std::int64_t invalid_drafts_ = 0;
+  std::int64_t dropped_evictions_ = 0;
+  std::uint64_t other_connector_ = 0;
 };
 
 void StepSection::record(const SchedulerStats& scheduler) {
@@ -117,25 +124,25 @@ void StepSection::record(const SchedulerStats& scheduler) {
     inc(MetricId::kEstimatedWriteBytesPerGpu,
         scheduler.perf_stats->num_write_bytes_per_gpu);
   }
-  if (!scheduler.kv_cache_eviction_events.empty() &&
-      layout_.has(MetricId::kKvBlockLifetime)) {
-    for (const KvCacheEvictionEvent& event :
-         scheduler.kv_cache_eviction_events) {
-      observe(MetricId::kKvBlockLifetime, event.lifetime_seconds);
-      observe(MetricId::kKvBlockIdleBeforeEvict, event.idle_seconds);
-      observe_all(MetricId::kKvBlockReuseGap, event.reuse_gaps_seconds());
-    }
+  if (!layout_.has(MetricId::kKvBlockLifetime)) return;
+  dropped_evictions_ += scheduler.num_dropped_eviction_events;
+  for (const KvCacheEvictionEvent& event : scheduler.kv_cache_eviction_events) {
+    observe(MetricId::kKvBlockLifetime, event.lifetime_seconds);
+    observe(MetricId::kKvBlockIdleBeforeEvict, event.idle_seconds);
+    observe_all(MetricId::kKvBlockReuseGap, event.reuse_gaps_seconds());
   }
 }
 
 void StepSection::record(const SpecDecodingStats& spec, bool is_diffusion) {
   if (is_diffusion) {
+    invalid_drafts_ += spec.num_invalid_drafts;
     inc(MetricId::kDiffusionNumDenoisingSteps, spec.num_drafts);
     inc(MetricId::kDiffusionNumCanvasPositions, spec.num_draft_tokens);
     inc(MetricId::kDiffusionNumCommittedTokens, spec.num_accepted_tokens);
     return;
   }
   if (!layout_.has(MetricId::kSpecDecodeNumDrafts)) return;
+  invalid_drafts_ += spec.num_invalid_drafts;
   inc(MetricId::kSpecDecodeNumDrafts, spec.num_drafts);
   inc(MetricId::kSpecDecodeNumDraftTokens, spec.num_draft_tokens);
   inc(MetricId::kSpecDecodeNumAcceptedTokens, spec.num_accepted_tokens);
@@ -225,6 +232,7 @@ struct PrometheusStatLogger::State {
   }
 
   absl::Status add_lora_info();
+  absl::Status add_admission_rejections();
   void record(const SchedulerStats& scheduler, std::size_t engine,
               StepSection& section);
 
@@ -236,6 +244,7 @@ struct PrometheusStatLogger::State {
   std::vector<std::shared_ptr<LoraInfo>> lora_infos;  // one each, or none
   std::vector<Registration> lora_registrations;
   std::vector<Handle<Gauge>> cache_config_info;
+  std::vector<Handle<Counter>> admission_rejections;  // by limit, or none
 };
 
 // The features that not every engine has.
@@ -247,11 +256,14 @@ void PrometheusStatLogger::State::record(const SchedulerStats& scheduler,
     section.record(*scheduler.spec_decoding_stats, options.is_diffusion);
   }
   const KvConnectorStats* transfer = scheduler.kv_connector_stats;
-  if (transfer != nullptr && options.kv_connector != nullptr &&
-      transfer->connector() == options.kv_connector->connector()) {
-    section.write_own(layout.connector(), [&](StepWriter& writer) {
-      options.kv_connector->record(*transfer, writer);
-    });
+  if (transfer != nullptr && options.kv_connector != nullptr) {
+    if (transfer->connector() == options.kv_connector->connector()) {
+      section.write_own(layout.connector(), [&](StepWriter& writer) {
+        options.kv_connector->record(*transfer, writer);
+      });
+    } else {
+      section.count_other_connector();
+    }
   }
   if (!lora_infos.empty()) {
     lora_infos[engine]->record(scheduler, options.clock->wall());
@@ -273,6 +285,20 @@ absl::Status PrometheusStatLogger::State::add_lora_info() {
     auto added = options.registry->add(family, lora_infos.back());
     if (!added.ok()) return added.status();
     lora_registrations.push_back(*std::move(added));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PrometheusStatLogger::State::add_admission_rejections() {
+  const MetricSpec& spec = spec_of(MetricId::kAdmissionRejections);
+  if (spec.since > options.wire_version) return absl::OkStatus();
+  for (const std::string_view reason : spec.extra_label.values) {
+    auto counter = options.registry->add_counter(
+        family_of(spec),
+        {{"model_name", options.model_name},
+         {std::string(spec.extra_label.name), std::string(reason)}});
+    if (!counter.ok()) return counter.status();
+    admission_rejections.push_back(*std::move(counter));
   }
   return absl::OkStatus();
 }
@@ -303,6 +329,8 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   if (!registration.ok()) return registration.status();
   state->registration = *std::move(registration);
   if (auto status = state->add_lora_info(); !status.ok()) return status;
+  if (auto status = state->add_admission_rejections(); !status.ok())
+    return status;
   return state;
 }
 
@@ -353,6 +381,12 @@ void PrometheusStatLogger::log_engine_initialized() {
     infos.push_back(*std::move(info));
   }
   state_->cache_config_info = std::move(infos);
+}
+
+void PrometheusStatLogger::record_admission_rejection(AdmissionLimit limit) {
+  const auto at = static_cast<std::size_t>(limit);
+  if (at < state_->admission_rejections.size())
+    state_->admission_rejections[at]->inc();
 }
 
 void PrometheusStatLogger::record_sleep_state(const SleepState& sleep) {

@@ -306,6 +306,13 @@ void StatLoggerManager::record_sleep_state(const SleepState& sleep) noexcept
   for (State::EngineLock& engine : state_->engine_locks) engine.mutex.unlock();
 }
 
+void StatLoggerManager::record_admission_rejection(
+    AdmissionLimit limit) noexcept {
+  state_->call_all([limit](StatLoggerBase& logger) {
+    logger.record_admission_rejection(limit);
+  });
+}
+
 const std::shared_ptr<Registry>& StatLoggerManager::registry() const noexcept {
   return state_->options.registry;
 }

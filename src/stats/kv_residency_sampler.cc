@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "vllm_metrics/stats/scheduler_stats.h"
+
 namespace vllm_metrics::inline v0 {
 namespace {
 
@@ -74,6 +76,13 @@ void KvResidencySampler::reset() noexcept {
   std::fill(table_.begin(), table_.end(), SampledBlock{.block = kNoBlock});
   num_sampled_ = 0;
   pending_.clear();
+}
+
+void KvResidencySampler::drain(SchedulerStats& step) {
+  step.kv_cache_eviction_events.clear();
+  drain(step.kv_cache_eviction_events);
+  step.num_dropped_eviction_events = static_cast<std::int64_t>(
+      num_dropped_ - std::exchange(num_dropped_told_, num_dropped_));
 }
 
 void KvResidencySampler::drain(std::vector<KvCacheEvictionEvent>& events) {

@@ -96,5 +96,30 @@ TEST_CASE("lifecycle: what is gone is told with a successor, never shown",
   CHECK(names.size() == 7);
 }
 
+TEST_CASE(
+    "lifecycle: what is deprecated, hidden and gone can be listed, and why",
+    "[catalogue]") {
+  const auto listed = list_lifecycle({0, 30});
+  REQUIRE(listed.ok());
+  REQUIRE(listed->size() == 3 + gone_metrics().size());
+  const LifecycleEntry& first = listed->front();
+  CHECK(first.name == "vllm:kv_offload_total_bytes");
+  CHECK(first.state == LifecycleState::kDeprecated);
+  CHECK(first.on_page);
+  CHECK((first.since == WireVersion{0, 27}));
+  CHECK(first.successor ==
+        "vllm:kv_offload_load_bytes and vllm:kv_offload_store_bytes");
+  CHECK(first.why == "deprecated in 0.27; vLLM does not hide it");
+  const LifecycleEntry& last = listed->back();
+  CHECK(last.name == "vllm:spec_decode_efficiency");
+  CHECK(last.state == LifecycleState::kRemoved);
+  CHECK_FALSE(last.on_page);
+  CHECK(last.why == "vLLM has not had it since 0.10");
+  CHECK(list_lifecycle({0, 26})->size() == gone_metrics().size());
+  CHECK(list_lifecycle({0, 30}, "abc").status().message() ==
+        "show_hidden_metrics_for_version = \"abc\" is not a version; allowed: "
+        "e.g. \"0.29\"");
+}
+
 }  // namespace
 }  // namespace vllm_metrics

@@ -74,7 +74,7 @@ switches() {
 class Page {
  public:
   explicit Page(const std::set<std::string>& conditions,
-                WireVersion wire = {0, 30}) {
+                WireVersion wire = {0, 32}) {
     StatLoggerOptions options = around_.options();
     options.engine_indexes = {0, 3};
     options.wire_version = wire;

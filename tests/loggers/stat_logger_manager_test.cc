@@ -349,7 +349,7 @@ TEST_CASE("manager: an option that is not allowed is named with its value",
   }
   SECTION("wire version") {
     o.wire_version = {0, 26};
-    expected = "wire_version = 0.26; allowed: 0.27 to 0.30";
+    expected = "wire_version = 0.26; allowed: 0.27 to 0.32";
   }
   SECTION("buckets of an unknown family") {
     o.buckets = {{"vllm:nope", {1}}};

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "vllm_metrics/catalogue/metric_spec.h"
@@ -55,5 +56,22 @@ struct GoneMetric {
 
 // What dashboards may still ask for in vain, newest first.
 VLLM_METRICS_EXPORT std::span<const GoneMetric> gone_metrics() noexcept;
+
+// A family that is on its way off the page, or gone.
+struct LifecycleEntry {
+  std::string_view name;
+  MetricKind kind;
+  LifecycleState state;  // never kCurrent
+  bool on_page;          // where its condition holds
+  WireVersion since;     // deprecated in, or first release without it
+  std::string_view successor;
+  std::string why;  // one sentence
+};
+
+// What a page of release `running` has, hides and lacks of what vLLM gave up,
+// and why: deprecated, hidden, then removed families.
+// Errors: those of shows_hidden().
+VLLM_METRICS_EXPORT absl::StatusOr<std::vector<LifecycleEntry>> list_lifecycle(
+    WireVersion running, const std::optional<std::string>& shown_for = {});
 
 }  // namespace vllm_metrics::inline v0

@@ -36,6 +36,7 @@ enum class MetricId : std::uint8_t {
   kPromptTokensCached,
   kGenerationTokens,
   kRequestSuccess,
+  kAdmissionRejections,
   kEstimatedFlopsPerGpu,
   kEstimatedReadBytesPerGpu,
   kEstimatedWriteBytesPerGpu,

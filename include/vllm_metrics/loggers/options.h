@@ -135,7 +135,8 @@ struct StatLoggerOptions {
   // Where the series go. Null: the manager makes one.
   std::shared_ptr<Registry> registry = {};
 
-  // Which families there are: {0, 27} to {0, 30}.
+  // Which families there are: {0, 27} to {0, 32}. Of {0, 31} and {0, 32} only
+  // what is known to be new is here, see docs/metrics.md.
   WireVersion wire_version = {0, 30};
 
   // The running release, e.g. "0.30.1", for the rule of hidden families. Empty:

@@ -40,6 +40,7 @@ class VLLM_METRICS_EXPORT PrometheusStatLogger : public StatLoggerBase {
   void log_engine_initialized() override;
   void record_sleep_state(const SleepState& state) override;
   bool exposes_catalogue() const override { return true; }
+  void record_admission_rejection(AdmissionLimit limit) override;
 
  private:
   std::shared_ptr<State> state_;

@@ -14,6 +14,10 @@ struct SleepState {
   int level = 0;  // asleep: 1 = weights offloaded, 2 = everything discarded
 };
 
+// Which cap of the queue refused a request at the door: the values of the label
+// `reason`, max_num_queued_reqs and max_num_queued_tokens.
+enum class AdmissionLimit { kQueuedRequests, kQueuedTokens };
+
 // The extension point: derive from this to send each step's statistics
 // somewhere new, and pass a factory in StatLoggerOptions::factories.
 // examples/03_custom_stat_logger.cc is a whole one.
@@ -21,7 +25,8 @@ struct SleepState {
 // [Threading] record() and log() run on the thread that called the manager's
 //   record() and log(). With several engines those are several threads; calls
 //   of record() for one engine index never overlap. log() may overlap record():
-//   guard what both touch.
+//   guard what both touch. record_admission_rejection() comes from any thread,
+//   several at once, and overlaps everything.
 // [Time] record() sits between two forward passes. Copy what you need and
 //   return; write files and sockets from log() or from your own thread.
 // [Lifetime] `step` and all it points to die when record() returns.
@@ -59,6 +64,10 @@ class VLLM_METRICS_EXPORT StatLoggerBase {
   // True for a logger that puts vLLM's families on the page itself: the manager
   // then leaves out its own PrometheusStatLogger.
   virtual bool exposes_catalogue() const { return false; }
+
+  // A request was refused before any engine saw it. Not passed on to loggers
+  // that are made for each engine.
+  virtual void record_admission_rejection(AdmissionLimit) {}
 };
 
 }  // namespace vllm_metrics::inline v0

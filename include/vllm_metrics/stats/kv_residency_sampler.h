@@ -33,6 +33,8 @@ struct KvResidencySamplerOptions {
   std::int64_t max_pending_events = 16384;
 };
 
+struct SchedulerStats;
+
 // Follows a sample of the blocks of a KV cache from allocation to eviction: how
 // long they live, how long they lay idle, how often they were used again. The
 // block pool calls the hooks; each step drains the events into its statistics:
@@ -40,7 +42,7 @@ struct KvResidencySamplerOptions {
 //   sampler->on_evicted(block, now_ns);    // taken for reuse
 //   sampler->on_allocated(block, now_ns);
 //   sampler->on_accessed(block, now_ns);   // a prefix cache hit
-//   sampler->drain(scheduler_stats.kv_cache_eviction_events);
+//   sampler->drain(scheduler_stats);
 //
 // Time: nanoseconds of any one monotonic clock. A clock that falls gives
 // negative durations, which the loggers take as 0 and count.
@@ -80,6 +82,10 @@ class VLLM_METRICS_EXPORT KvResidencySampler {
 
   // The whole cache is emptied: forgets the blocks and the pending events.
   void reset() noexcept;
+
+  // Replaces the step's events by the pending ones, and tells how many were
+  // lost since the last such call: the page shows it.
+  void drain(SchedulerStats& step);
 
   // Moves the pending events to the end of `events`.
   void drain(std::vector<KvCacheEvictionEvent>& events);
@@ -134,6 +140,7 @@ class VLLM_METRICS_EXPORT KvResidencySampler {
   std::vector<KvCacheEvictionEvent> pending_;
   std::size_t max_pending_;
   std::uint64_t num_dropped_ = 0;
+  std::uint64_t num_dropped_told_ = 0;  // of them, by drain()
 };
 
 }  // namespace vllm_metrics::inline v0

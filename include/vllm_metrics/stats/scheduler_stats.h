@@ -48,6 +48,8 @@ struct SchedulerStats {
   std::optional<PerfStats> perf_stats = {};
   // For the text record of each step, when that is wanted.
   std::optional<IterationDetails> iteration_details = {};
+  // Evictions that the sampler could not keep, by KvResidencySampler::drain().
+  std::int64_t num_dropped_eviction_events = 0;
 };
 
 }  // namespace vllm_metrics::inline v0

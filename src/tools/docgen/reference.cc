@@ -154,6 +154,26 @@ void append_group(std::string& page, std::string_view title,
   page += "```\n\n";
 }
 
+void append_deprecated(std::string& page) {
+  page +=
+      "## Deprecated\n\nFamilies on their way off the page. By vLLM's rule one "
+      "is hidden in the release after, unless "
+      "`show_hidden_metrics_for_version` "
+      "names the release that deprecated it, and gone in the next. An engine's "
+      "own can obey it too (`StepMetrics::Metric::lifecycle`). "
+      "`list_lifecycle()` tells a program what this section and the next "
+      "say.\n\n"
+      "| state | family | type | why | use instead |\n|---|---|---|---|---|\n";
+  const auto entries = list_lifecycle(WireVersion{});
+  for (const LifecycleEntry& entry : *entries) {
+    if (entry.state == LifecycleState::kRemoved) continue;
+    fmt::format_to(std::back_inserter(page), "| {} | `{}` | {} | {} | {} |\n",
+                   name_of(entry.state), entry.name, name_of(entry.kind),
+                   entry.why, entry.successor);
+  }
+  page += "\n";
+}
+
 void append_gone(std::string& page) {
   page +=
       "## Gone\n\nFamilies that vLLM once had, which old dashboards still ask "
@@ -179,6 +199,7 @@ std::string reference_page() {
     append_group(page, groups[i].title,
                  catalogue().subspan(first, end - first));
   }
+  append_deprecated(page);
   append_gone(page);
   return page;
 }
@@ -203,6 +224,12 @@ nlohmann::ordered_json reference_json() {
       }
     }
     if (!spec.note.empty()) entry["note"] = spec.note;
+    if (spec.lifecycle.deprecated_in.has_value()) {
+      entry["deprecated_in"] =
+          fmt::format("{}.{}", spec.lifecycle.deprecated_in->major,
+                      spec.lifecycle.deprecated_in->minor);
+      entry["successor"] = spec.lifecycle.successor;
+    }
     metrics.push_back(std::move(entry));
   }
   nlohmann::ordered_json gone = nlohmann::ordered_json::array();
