@@ -74,9 +74,10 @@ absl::StatusOr<Snapshot> snapshot_of(const Page& page) {
     added.family = normalized(std::move(added.family));
     for (const PageSeries& from : family.series) {
       Series& series = added.series.emplace_back();
+      Labels labels;
       for (const PageLabel& label : from.labels)
-        series.labels.push_back(
-            {std::string(label.name), std::string(label.value)});
+        labels.push_back({std::string(label.name), std::string(label.value)});
+      series.labels = std::move(labels);
       series.offset = static_cast<std::uint32_t>(snapshot.words.size());
       series.created = from.created.value_or(0.0);
       if (family.kind != PageKind::kHistogram) {

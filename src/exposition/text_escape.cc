@@ -16,8 +16,9 @@ void append_escaped(std::string& out, std::string_view text, bool quote) {
 
 }  // namespace
 
-void append_escaped_help(std::string& out, std::string_view text) {
-  append_escaped(out, text, false);
+void append_escaped_help(std::string& out, std::string_view text,
+                         bool escape_quote) {
+  append_escaped(out, text, escape_quote);
 }
 
 void append_escaped_label_value(std::string& out, std::string_view text) {

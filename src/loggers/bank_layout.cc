@@ -90,6 +90,13 @@ std::vector<std::string> label_values(const MetricSpec& spec,
   return values;
 }
 
+LabelSet with(const LabelSet& labels, const Labels& further) {
+  if (further.empty()) return labels;
+  Labels all = labels;
+  all.insert(all.end(), further.begin(), further.end());
+  return all;
+}
+
 // What comes behind the catalogue's: the connector's metrics, then the
 // engine's own.
 std::vector<StepMetrics::Metric> own_metrics(const StatLoggerOptions& options) {
@@ -194,7 +201,7 @@ absl::Status BankLayout::add(const StepMetrics::Metric& metric) {
 
 Series BankLayout::series(MetricKind kind, const HistogramCells& first,
                           std::size_t label_value, std::size_t engine,
-                          Labels labels) const {
+                          LabelSet labels) const {
   const std::size_t stride = kind == MetricKind::kGauge ? kGaugeCells : 1;
   Series made{.labels = std::move(labels),
               .offset = static_cast<std::uint32_t>(
@@ -208,10 +215,13 @@ Series BankLayout::series(MetricKind kind, const HistogramCells& first,
 std::vector<SchemaFamily> BankLayout::schema(
     const StatLoggerOptions& options) const {
   const double now = options.clock->wall();
-  const auto labels_of = [&](std::size_t engine) {
-    return Labels{{"engine", std::to_string(options.engine_indexes[engine])},
-                  {"model_name", options.model_name}};
-  };
+  // One memory for all families without further labels.
+  std::vector<LabelSet> engine_labels;
+  for (const int engine_index : options.engine_indexes) {
+    engine_labels.push_back(
+        normalized(LabelSet{{"engine", std::to_string(engine_index)},
+                            {"model_name", options.model_name}}));
+  }
   std::vector<SchemaFamily> families;
   for (const MetricSpec& spec : catalogue()) {
     if (!has(spec.id)) continue;
@@ -222,9 +232,10 @@ std::vector<SchemaFamily> BankLayout::schema(
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
       for (std::size_t i = 0; i < values.size(); ++i) {
-        Labels labels = labels_of(engine);
+        LabelSet labels = engine_labels[engine];
         if (!spec.extra_label.name.empty()) {
-          labels.push_back({std::string(spec.extra_label.name), values[i]});
+          labels =
+              with(labels, {{std::string(spec.extra_label.name), values[i]}});
         }
         made.series.push_back(series(spec.kind, histogram(spec.id), i, engine,
                                      std::move(labels)));
@@ -241,10 +252,8 @@ std::vector<SchemaFamily> BankLayout::schema(
     SchemaFamily& made = family_for(families, std::move(family));
     for (std::size_t engine = 0; engine < options.engine_indexes.size();
          ++engine) {
-      Labels labels = labels_of(engine);
-      labels.insert(labels.end(), own[i].labels.begin(), own[i].labels.end());
       made.series.push_back(series(own[i].family.kind, own_[i].cells, 0, engine,
-                                   std::move(labels)));
+                                   with(engine_labels[engine], own[i].labels)));
       made.series.back().created = now;
     }
   }

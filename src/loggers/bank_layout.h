@@ -78,7 +78,7 @@ class BankLayout {
   absl::Status add(const StepMetrics::Metric& metric);
   Series series(MetricKind kind, const HistogramCells& first,
                 std::size_t label_value, std::size_t engine,
-                Labels labels) const;
+                LabelSet labels) const;
 
   std::array<HistogramCells, kMetricCount> cells_;
   std::vector<Own> own_;

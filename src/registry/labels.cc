@@ -57,7 +57,7 @@ std::size_t sequence_length(std::string_view text, bool& valid) {
 
 }  // namespace
 
-absl::Status check_labels(std::string_view family, const Labels& labels,
+absl::Status check_labels(std::string_view family, const LabelSet& labels,
                           std::string_view reserved) {
   const auto refuse = [&](const Label& label, std::string_view why) {
     return absl::InvalidArgumentError(
@@ -78,8 +78,7 @@ absl::Status check_labels(std::string_view family, const Labels& labels,
     const auto same = [&](const Label& other) {
       return other.name == label.name;
     };
-    if (std::any_of(labels.begin(),
-                    labels.begin() + static_cast<std::ptrdiff_t>(i), same)) {
+    if (std::any_of(labels.begin(), labels.begin() + i, same)) {
       return refuse(label, "is given twice");
     }
   }
@@ -90,6 +89,12 @@ Labels normalized(Labels labels) {
   std::ranges::sort(labels, {}, &Label::name);
   for (Label& label : labels) label.value = valid_utf8(label.value);
   return labels;
+}
+
+LabelSet normalized(LabelSet labels) {
+  Labels changed = normalized(Labels(labels));
+  if (std::ranges::equal(changed, labels)) return labels;
+  return changed;
 }
 
 std::string valid_utf8(std::string_view text) {

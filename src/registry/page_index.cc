@@ -1,7 +1,9 @@
 #include "src/registry/page_index.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <functional>
+#include <span>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,35 +13,31 @@
 namespace vllm_metrics::inline v0 {
 namespace {
 
-std::string text(const Labels& labels) {
+std::string text(const LabelSet& labels) {
   const auto one = [](std::string* out, const Label& label) {
     absl::StrAppend(out, label.name, "=\"", label.value, "\"");
   };
   return absl::StrCat("{", absl::StrJoin(labels, ",", one), "}");
 }
 
-// The names that a family's samples may take in one of the expositions; no
-// other family may have them.
-std::vector<std::string> sample_names(const Family& family) {
-  const auto with = [&](std::initializer_list<std::string_view> suffixes) {
-    std::vector<std::string> names{family.name};
-    for (const auto suffix : suffixes) {
-      names.push_back(family.name + std::string(suffix));
-    }
-    return names;
-  };
-  switch (family.kind) {
+// What follows a family's name in those of its samples, in one exposition or
+// another; no other family may have these names.
+std::span<const std::string_view> sample_suffixes(MetricKind kind) {
+  static constexpr std::string_view kCounter[] = {"_total", "_created"};
+  static constexpr std::string_view kHistogram[] = {"_bucket", "_count", "_sum",
+                                                    "_created"};
+  switch (kind) {
     case MetricKind::kCounter:
-      return with({"_total", "_created"});
+      return kCounter;
     case MetricKind::kHistogram:
-      return with({"_bucket", "_count", "_sum", "_created"});
+      return kHistogram;
     case MetricKind::kGauge:
-      return with({});
+      return {};
   }
   return {};
 }
 
-bool same_label_names(const Labels& a, const Labels& b) {
+bool same_label_names(const LabelSet& a, const LabelSet& b) {
   return std::ranges::equal(a, b, {}, &Label::name, &Label::name);
 }
 
@@ -59,49 +57,74 @@ std::string difference(const Family& registered, const Family& added) {
 
 }  // namespace
 
-std::string series_key(const Labels& labels) {
-  std::string key;
-  for (const Label& label : labels) {
-    // 0xFF is not a byte of valid UTF-8, so it ends a text for certain.
-    absl::StrAppend(&key, label.name, "\xFF", label.value, "\xFF");
+std::size_t SeriesKeyHash::operator()(const SeriesKey& key) const noexcept {
+  std::size_t hash = std::hash<const Family*>()(key.family);
+  const auto add = [&hash](std::string_view text) {
+    hash = hash * 31 + std::hash<std::string_view>()(text);
+  };
+  for (const Label& label : key.labels) {
+    add(label.name);
+    add(label.value);
   }
-  return key;
+  return hash;
 }
 
-absl::Status PageIndex::add(const std::vector<SchemaFamily>& families) {
+absl::StatusOr<std::vector<IndexedFamily>> PageIndex::add(
+    std::vector<SchemaFamily> families) {
+  std::vector<IndexedFamily> indexed;
+  indexed.reserve(families.size());
   std::vector<std::string> clashing;
-  for (auto added = families.begin(); added != families.end(); ++added) {
-    if (auto status = check(*added); !status.ok()) {
-      remove({families.begin(), added});
+  for (SchemaFamily& added : families) {
+    if (auto status = check(added); !status.ok()) {
+      remove(indexed);
       return status;
     }
-    const std::string& name = added->family.name;
-    if (!insert(*added) && std::ranges::find(clashing, name) == clashing.end())
+    const bool all_new = insert(added, indexed.emplace_back());
+    const std::string& name = indexed.back().family->name;
+    if (!all_new && std::ranges::find(clashing, name) == clashing.end())
       clashing.push_back(name);
   }
-  if (clashing.empty()) return absl::OkStatus();
-  remove(families);
-  return absl::AlreadyExistsError(absl::StrCat(
+  if (clashing.empty()) return indexed;
+  auto status = absl::AlreadyExistsError(absl::StrCat(
       "the same series (name and labels) are already registered in ",
       clashing.size(), clashing.size() == 1 ? " family: " : " families: ",
       absl::StrJoin(clashing, ", ")));
+  remove(indexed);
+  return status;
 }
 
-void PageIndex::remove(const std::vector<SchemaFamily>& families) {
-  for (const SchemaFamily& added : families) erase(added);
+void PageIndex::remove(const std::vector<IndexedFamily>& families) {
+  for (const IndexedFamily& indexed : families) erase(indexed);
+}
+
+// The family that is registered with a sample of that name, or null.
+const Family* PageIndex::owner_of(std::string_view sample_name) const {
+  const auto found = entries_.find(sample_name);
+  if (found != entries_.end()) return found->second.family.get();
+  for (const MetricKind kind : {MetricKind::kCounter, MetricKind::kHistogram}) {
+    for (const std::string_view suffix : sample_suffixes(kind)) {
+      if (!sample_name.ends_with(suffix)) continue;
+      const auto owner = entries_.find(
+          sample_name.substr(0, sample_name.size() - suffix.size()));
+      if (owner != entries_.end() && owner->second.family->kind == kind) {
+        return owner->second.family.get();
+      }
+    }
+  }
+  return nullptr;
 }
 
 absl::Status PageIndex::check(const SchemaFamily& added) const {
   const Family& family = added.family;
   const auto found = entries_.find(family.name);
   const Entry* entry = found != entries_.end() ? &found->second : nullptr;
-  if (entry != nullptr && !(entry->family == family)) {
+  if (entry != nullptr && !(*entry->family == family)) {
     return absl::InvalidArgumentError(
         absl::StrCat("family ", family.name, " is already registered ",
-                     difference(entry->family, family)));
+                     difference(*entry->family, family)));
   }
-  const Labels* form =
-      entry != nullptr && !entry->series.empty() ? &entry->form : nullptr;
+  const LabelSet* form =
+      entry != nullptr && entry->series_count != 0 ? &entry->form : nullptr;
   for (const Series& series : added.series) {
     if (form == nullptr) form = &series.labels;
     if (!family.info && !same_label_names(series.labels, *form)) {
@@ -111,46 +134,51 @@ absl::Status PageIndex::check(const SchemaFamily& added) const {
     }
   }
   if (entry != nullptr) return absl::OkStatus();
-  for (const std::string& name : sample_names(family)) {
-    const auto owner = owners_.find(name);
-    if (owner == owners_.end()) continue;
+  const auto check_name = [&](const std::string& name) {
+    const Family* owner = owner_of(name);
+    if (owner == nullptr) return absl::OkStatus();
     return absl::InvalidArgumentError(
         absl::StrCat("family ", family.name, ": the name ", name,
-                     " belongs to family ", owner->second));
+                     " belongs to family ", owner->name));
+  };
+  auto status = check_name(family.name);
+  for (const std::string_view suffix : sample_suffixes(family.kind)) {
+    if (!status.ok()) break;
+    status = check_name(absl::StrCat(family.name, std::string(suffix)));
   }
-  return absl::OkStatus();
+  return status;
 }
 
 // False when one of its series was there before; it is counted all the same.
-bool PageIndex::insert(const SchemaFamily& added) {
-  const Family& family = added.family;
-  Entry& entry = entries_[family.name];
-  if (entry.references++ == 0) {
-    entry.family = family;
-    for (std::string& name : sample_names(family)) {
-      owners_.emplace(std::move(name), family.name);
-    }
+bool PageIndex::insert(SchemaFamily& added, IndexedFamily& indexed) {
+  auto found = entries_.find(added.family.name);
+  if (found == entries_.end()) {
+    auto family = std::make_unique<const Family>(std::move(added.family));
+    const std::string_view name = family->name;
+    found = entries_.emplace(name, Entry{.family = std::move(family)}).first;
   }
+  Entry& entry = found->second;
+  ++entry.references;
+  indexed = {entry.family.get(), std::move(added.series)};
+  indexed.series.shrink_to_fit();
   bool all_new = true;
-  for (const Series& series : added.series) {
-    if (entry.series.empty()) entry.form = series.labels;
-    const std::size_t times = ++entry.series[series_key(series.labels)];
-    all_new = all_new && (times == 1 || family.info);
+  for (const Series& series : indexed.series) {
+    if (entry.series_count++ == 0) entry.form = series.labels;
+    const std::size_t times = ++series_[{indexed.family, series.labels}];
+    all_new = all_new && (times == 1 || indexed.family->info);
   }
   return all_new;
 }
 
-void PageIndex::erase(const SchemaFamily& added) {
-  const auto found = entries_.find(added.family.name);
+void PageIndex::erase(const IndexedFamily& indexed) {
+  const auto found = entries_.find(indexed.family->name);
   Entry& entry = found->second;
-  for (const Series& series : added.series) {
-    const auto known = entry.series.find(series_key(series.labels));
-    if (--known->second == 0) entry.series.erase(known);
+  entry.series_count -= indexed.series.size();
+  for (const Series& series : indexed.series) {
+    const auto known = series_.find({indexed.family, series.labels});
+    if (--known->second == 0) series_.erase(known);
   }
   if (--entry.references > 0) return;
-  for (const std::string& name : sample_names(entry.family)) {
-    owners_.erase(name);
-  }
   entries_.erase(found);
 }
 

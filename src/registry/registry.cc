@@ -17,7 +17,7 @@ namespace {
 
 // One registration: some series, and who fills their words.
 struct Member {
-  std::vector<SchemaFamily> families;
+  std::vector<IndexedFamily> families;
   std::shared_ptr<const SnapshotSource> source;
   std::size_t word_count = 0;
   std::shared_ptr<const ChangingSource> changing = {};      // or null
@@ -135,8 +135,9 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
   if (layout != nullptr) return layout;
   auto made = std::make_shared<Layout>();
   auto schema = std::make_shared<Schema>();
-  std::unordered_map<std::string_view, std::size_t> places;
-  std::unordered_map<std::string, std::size_t> info_offsets;
+  std::unordered_map<const Family*, std::size_t> places;
+  std::unordered_map<SeriesKey, std::size_t, SeriesKeyHash> info_offsets;
+  schema->families.reserve(index.family_count());
   for (const auto& [id, member] : members) {
     const std::size_t base = schema->word_count;
     const bool changes = member.state != nullptr;
@@ -144,16 +145,15 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
         {changes ? member.state->source : member.source, base,
          changes ? member.state->word_count : member.word_count});
     schema->word_count += made->parts.back().word_count;
-    for (const SchemaFamily& added : member.families) {
+    for (const auto& [family, own_series] : member.families) {
       const auto [place, is_new] =
-          places.try_emplace(added.family.name, schema->families.size());
-      if (is_new) schema->families.push_back({added.family, {}});
-      for (Series series : changes ? member.state->series : added.series) {
+          places.try_emplace(family, schema->families.size());
+      if (is_new) schema->families.push_back({*family, {}});
+      for (Series series : changes ? member.state->series : own_series) {
         series.offset += static_cast<std::uint32_t>(base);
-        if (added.family.info) {
+        if (family->info) {
           const auto [twin, is_first] = info_offsets.try_emplace(
-              added.family.name + '\xFF' + series_key(series.labels),
-              series.offset);
+              SeriesKey{family, series.labels}, series.offset);
           if (!is_first) {
             made->duplicates.push_back({twin->second, series.offset});
             continue;
@@ -163,6 +163,7 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
       }
     }
   }
+  for (SchemaFamily& family : schema->families) family.series.shrink_to_fit();
   made->schema = std::move(schema);
   layout = std::move(made);
   return layout;
@@ -193,10 +194,11 @@ absl::StatusOr<Registration> Registry::add(
     }
   }
   const MutexLock lock(state_->mutex);
-  if (auto status = state_->index.add(families); !status.ok()) return status;
+  auto indexed = state_->index.add(std::move(families));
+  if (!indexed.ok()) return indexed.status();
   const auto id = state_->next_id++;
   state_->members.emplace(
-      id, Member{std::move(families), std::move(source), word_count});
+      id, Member{*std::move(indexed), std::move(source), word_count});
   state_->layout = nullptr;
   return Registration(state_, id);
 }
@@ -215,10 +217,11 @@ absl::StatusOr<Registration> Registry::add(
   }
   std::vector<SchemaFamily> families{{normalized(std::move(family)), {}}};
   const MutexLock lock(state_->mutex);
-  if (auto status = state_->index.add(families); !status.ok()) return status;
+  auto indexed = state_->index.add(std::move(families));
+  if (!indexed.ok()) return indexed.status();
   const auto id = state_->next_id++;
   Member& member = state_->members[id];
-  member.families = std::move(families);
+  member.families = *std::move(indexed);
   member.changing = std::move(source);
   state_->changing.push_back(&member);
   state_->layout = nullptr;

@@ -74,6 +74,39 @@ TEST_CASE("text format: labels are sorted and le takes its place among them",
         std::string::npos);
 }
 
+TEST_CASE("text format: series of equal bounds have the same le",
+          "[exposition]") {
+  const auto registry = Registry::create();
+  const double bounds[] = {0.25, 1e10};
+  const double longer[] = {0.25, 1e10, 1.2345678901234567e+300};
+  const auto a = registry->add_histogram({.name = "a"}, bounds);
+  const auto b = registry->add_histogram({.name = "b"}, bounds, {{"z", "1"}});
+  const auto c = registry->add_histogram({.name = "c"}, longer);
+  REQUIRE((a.ok() && b.ok() && c.ok()));
+  (*b)->observe(1);
+  (*b)->observe(2e10);
+  CHECK(page(*registry) ==
+        "# HELP a \n# TYPE a histogram\n"
+        "a_bucket{le=\"0.25\"} 0.0\n"
+        "a_bucket{le=\"1e+10\"} 0.0\n"
+        "a_bucket{le=\"+Inf\"} 0.0\n"
+        "a_count 0.0\n"
+        "a_sum 0.0\n"
+        "# HELP b \n# TYPE b histogram\n"
+        "b_bucket{le=\"0.25\",z=\"1\"} 0.0\n"
+        "b_bucket{le=\"1e+10\",z=\"1\"} 1.0\n"
+        "b_bucket{le=\"+Inf\",z=\"1\"} 2.0\n"
+        "b_count{z=\"1\"} 2.0\n"
+        "b_sum{z=\"1\"} 2.0000000001e+10\n"
+        "# HELP c \n# TYPE c histogram\n"
+        "c_bucket{le=\"0.25\"} 0.0\n"
+        "c_bucket{le=\"1e+10\"} 0.0\n"
+        "c_bucket{le=\"1.2345678901234567e+300\"} 0.0\n"
+        "c_bucket{le=\"+Inf\"} 0.0\n"
+        "c_count 0.0\n"
+        "c_sum 0.0\n");
+}
+
 TEST_CASE("text format: values that are no number have one spelling",
           "[exposition]") {
   const auto registry = Registry::create();

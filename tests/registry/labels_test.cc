@@ -63,11 +63,40 @@ TEST_CASE(
     "normalized: labels are sorted by name, with values that are valid "
     "UTF-8",
     "[registry]") {
-  const Labels labels =
-      normalized({{"model_name", "m\xFF"}, {"engine", "0"}, {"Z", "\xC3\xA4"}});
+  const Labels labels = normalized(
+      Labels{{"model_name", "m\xFF"}, {"engine", "0"}, {"Z", "\xC3\xA4"}});
   CHECK(labels == Labels{{"Z", "\xC3\xA4"},
                          {"engine", "0"},
                          {"model_name", "m" + kMark}});
+}
+
+TEST_CASE("LabelSet: copies share their labels and equality is by content",
+          "[registry]") {
+  const LabelSet set{{"engine", "0"}, {"model_name", "m"}};
+  const LabelSet copy = set;
+  const LabelSet other{{"engine", "0"}, {"model_name", "m"}};
+  CHECK(copy.begin() == set.begin());
+  CHECK(other.begin() != set.begin());
+  CHECK(other == set);
+  CHECK_FALSE(LabelSet{{"engine", "1"}} == set);
+  CHECK(Labels(set) == Labels{{"engine", "0"}, {"model_name", "m"}});
+}
+
+TEST_CASE("LabelSet: without labels it is empty", "[registry]") {
+  const LabelSet none = Labels{};
+  CHECK(none.empty());
+  CHECK(none.size() == 0);
+  CHECK(none.begin() == none.end());
+  CHECK(none == LabelSet());
+  CHECK(Labels(none).empty());
+}
+
+TEST_CASE("normalized: a label set that is normal goes on sharing its memory",
+          "[registry]") {
+  const LabelSet sorted{{"engine", "0"}, {"model_name", "m"}};
+  CHECK(normalized(sorted).begin() == sorted.begin());
+  const LabelSet unsorted{{"model_name", "m"}, {"engine", "0"}};
+  CHECK(normalized(unsorted) == sorted);
 }
 
 TEST_CASE("valid_utf8: valid text stays as it is", "[registry]") {

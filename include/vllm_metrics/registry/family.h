@@ -39,6 +39,9 @@ struct Family {
   // An info family: its series differ in their label names, and the same
   // series may be registered twice (both write one sample). Gauges only.
   bool info = false;
+  // Of one sample, e.g. "seconds"; may be empty. OpenMetrics shows it where the
+  // name ends in it, as it demands.
+  std::string unit = {};
 
   friend bool operator==(const Family&, const Family&) = default;
 };

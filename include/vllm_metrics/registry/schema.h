@@ -17,7 +17,7 @@ namespace vllm_metrics::inline v0 {
 //   histogram  a word for each bucket (not cumulative, the last is +Inf),
 //              then the sum, a double
 struct Series {
-  Labels labels = {};  // sorted by name once registered
+  LabelSet labels = {};  // sorted by name once registered
   std::uint32_t offset = 0;
   std::shared_ptr<const BucketBounds> bounds =
       nullptr;           // histograms only; may differ between series

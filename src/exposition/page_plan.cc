@@ -1,0 +1,283 @@
+#include "src/exposition/page_plan.h"
+
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+#include "src/exposition/text_escape.h"
+#include "vllm_metrics/exposition/number_text.h"
+
+namespace vllm_metrics::inline v0 {
+namespace {
+
+constexpr std::string_view kTotal = "_total";
+
+// Texts of some dozens of bytes are copied in blocks, without a call: there is
+// room for a part of a block behind all that is read or written.
+constexpr std::size_t kBlock = 64;
+static_assert(kBlock >= kMaxNumberText);
+
+// Register by register, so it is no matter if the two overlap behind the bytes
+// that are asked for.
+template <std::size_t size>
+inline void copy_registers(char* out, const char* from) {
+  constexpr std::size_t kRegister = 16;
+  std::memmove(out, from, kRegister);
+  if constexpr (size > kRegister) {
+    copy_registers<size - kRegister>(out + kRegister, from + kRegister);
+  }
+}
+
+inline char* copy(char* out, const char* from, std::size_t size) {
+  std::size_t done = 0;
+  do {
+    copy_registers<kBlock>(out + done, from + done);
+    done += kBlock;
+  } while (done < size);
+  return out + size;
+}
+
+void append_label(std::string& out, const Label& label) {
+  if (out.back() != '{') out += ',';
+  out.append(label.name).append("=\"");
+  append_escaped_label_value(out, label.value);
+  out += '"';
+}
+
+// `{a="1",b="2"} `, or one blank when there is no label.
+void append_labels(std::string& out, const LabelSet& labels) {
+  if (!labels.empty()) {
+    out += '{';
+    for (const Label& label : labels) append_label(out, label);
+    out += '}';
+  }
+  out += ' ';
+}
+
+std::string number_text(double value) {
+  char text[kMaxNumberText];
+  return {text, write_number(text, value)};
+}
+
+bool ends_in_unit(std::string_view name, std::string_view unit) {
+  return !unit.empty() && name.size() > unit.size() && name.ends_with(unit) &&
+         name[name.size() - unit.size() - 1] == '_';
+}
+
+}  // namespace
+
+std::string_view PagePlan::write(const Snapshot& snapshot) {
+  if (snapshot.schema == nullptr) return {};
+  if (snapshot.schema != schema_) prepare(snapshot.schema);
+  const char* text = text_.data();
+  char* out = page_.get();
+  for (const Step& step : steps_) {
+    const std::uint64_t* const words = snapshot.words.data() + step.word;
+    std::memcpy(out, text, step.text_size);
+    out += step.text_size;
+    text += step.text_size;
+    switch (step.kind) {
+      case NumberKind::kInteger:
+        out = write_number(out, *words);
+        break;
+      case NumberKind::kReal:
+        out = write_number(out, std::bit_cast<double>(*words));
+        break;
+      case NumberKind::kCount:
+        out =
+            write_number(out, std::accumulate(words, words + step.bucket_count,
+                                              std::uint64_t{0}));
+        break;
+      case NumberKind::kBuckets:
+        out = write_buckets(out, step, text, words);
+        text += step.tail_size;
+        continue;
+    }
+    *out++ = '\n';
+  }
+  // What is left belongs to no number.
+  const auto rest =
+      static_cast<std::size_t>(text_.data() + text_.size() - kBlock - text);
+  std::memcpy(out, text, rest);
+  out += rest;
+  return {page_.get(), static_cast<std::size_t>(out - page_.get())};
+}
+
+// `out` is behind the first line's head; `text` is at the tail.
+char* PagePlan::write_buckets(char* out, const Step& step, const char* text,
+                              const std::uint64_t* words) const {
+  const std::uint8_t* le_size = le_sizes_.data() + step.le;
+  const char* le = le_text_.data() + step.le_text;
+  // From behind one `le` to the next one. Most buckets gain nothing on the one
+  // before, and what that one wrote is there to copy.
+  const char* between = nullptr;
+  std::size_t between_size = 0;
+  std::uint64_t count = 0;
+  const std::uint64_t* const end = words + step.bucket_count;
+  for (const std::uint64_t* word = words; word != end; ++word) {
+    copy_registers<kMaxNumberText>(out, le);
+    out += *le_size;
+    le += *le_size++;
+    if (*word == 0 && between != nullptr) {
+      out = copy(out, between, between_size);
+      continue;
+    }
+    between = out;
+    out = copy(out, text, step.tail_size);
+    out = write_number(out, count += *word);
+    *out++ = '\n';
+    out = copy(out, text - step.head_size, step.head_size);
+    between_size = static_cast<std::size_t>(out - between);
+  }
+  return out - step.head_size;
+}
+
+void PagePlan::prepare(std::shared_ptr<const Schema> schema) {
+  schema_ = nullptr;  // until the end: a page half prepared is no page
+  text_.clear();
+  steps_.clear();
+  le_text_.clear();
+  le_sizes_.clear();
+  text_begin_ = 0;
+  for (const SchemaFamily& family : schema->families) add_family(family);
+  text_ += dialect_->end;
+
+  std::size_t size = text_.size() + kBlock;
+  for (const Step& step : steps_) {
+    size += kMaxNumberText + 1;
+    if (step.kind != NumberKind::kBuckets) continue;
+    const std::uint8_t* const le = le_sizes_.data() + step.le;
+    size += step.bucket_count *
+                (step.head_size + step.tail_size + kMaxNumberText + 1) +
+            std::accumulate(le, le + step.bucket_count, std::size_t{0});
+  }
+  text_.append(kBlock, '\0');
+  le_text_.append(kBlock, '\0');
+  text_.shrink_to_fit();
+  steps_.shrink_to_fit();
+  le_text_.shrink_to_fit();
+  le_sizes_.shrink_to_fit();
+  known_bounds_ = {};
+  page_ = std::make_unique_for_overwrite<char[]>(size);
+  schema_ = std::move(schema);
+}
+
+void PagePlan::add_header(const Family& family, std::string_view name,
+                          std::string_view type) {
+  text_.append("# HELP ").append(name) += ' ';
+  append_escaped_help(text_, family.help, dialect_->help_escapes_quote);
+  text_.append("\n# TYPE ").append(name).append(" ").append(type) += '\n';
+  if (dialect_->units && ends_in_unit(family.name, family.unit)) {
+    text_.append("# UNIT ").append(name).append(" ").append(family.unit) +=
+        '\n';
+  }
+}
+
+void PagePlan::add_family(const SchemaFamily& added) {
+  const Family& family = added.family;
+  std::string name = family.name;
+  if (family.kind == MetricKind::kCounter) {
+    name += dialect_->counter_header_suffix;
+  }
+  add_header(family, name, name_of(family.kind));
+  const bool created = created_series_ && family.kind != MetricKind::kGauge;
+  for (const Series& series : added.series) {
+    add_series(family, series);
+    if (created && dialect_->created_within_family) add_created(family, series);
+  }
+  if (created && !dialect_->created_within_family) {
+    add_header(family, family.name + "_created", name_of(MetricKind::kGauge));
+    for (const Series& series : added.series) add_created(family, series);
+  }
+}
+
+void PagePlan::add_series(const Family& family, const Series& series) {
+  const auto add_text = [&](std::string_view suffix) {
+    text_.append(family.name).append(suffix);
+    append_labels(text_, series.labels);
+  };
+  switch (family.kind) {
+    case MetricKind::kCounter:
+      add_text(kTotal);
+      add_number(family.number == CounterNumber::kInteger ? NumberKind::kInteger
+                                                          : NumberKind::kReal,
+                 series.offset);
+      break;
+    case MetricKind::kGauge:
+      add_text("");
+      add_number(NumberKind::kReal, series.offset);
+      break;
+    case MetricKind::kHistogram: {
+      const auto bucket_count =
+          static_cast<std::uint32_t>(series.bounds->bucket_count());
+      add_buckets(family, series);
+      add_text("_count");
+      add_number(NumberKind::kCount, series.offset, bucket_count);
+      add_text("_sum");
+      add_number(NumberKind::kReal, series.offset + bucket_count);
+      break;
+    }
+  }
+}
+
+// Ends a text: a number comes here.
+void PagePlan::add_number(NumberKind kind, std::uint32_t word,
+                          std::uint32_t bucket_count) {
+  steps_.push_back(
+      {.kind = kind,
+       .text_size = static_cast<std::uint32_t>(text_.size() - text_begin_),
+       .word = word,
+       .bucket_count = bucket_count});
+  text_begin_ = text_.size();
+}
+
+// `le` takes its place in the order of the labels.
+void PagePlan::add_buckets(const Family& family, const Series& series) {
+  const std::size_t head = text_.size();
+  text_.append(family.name).append("_bucket{");
+  auto label = series.labels.begin();
+  for (; label != series.labels.end() && label->name < "le"; ++label) {
+    append_label(text_, *label);
+  }
+  if (text_.back() != '{') text_ += ',';
+  text_ += "le=\"";
+  const auto head_size = static_cast<std::uint32_t>(text_.size() - head);
+  add_number(NumberKind::kBuckets, series.offset,
+             static_cast<std::uint32_t>(series.bounds->bucket_count()));
+  text_ += '"';
+  for (; label != series.labels.end(); ++label) append_label(text_, *label);
+  text_ += "} ";
+  const KnownBounds known = find_bounds(*series.bounds);
+  Step& step = steps_.back();
+  step.head_size = head_size;
+  step.tail_size = static_cast<std::uint32_t>(text_.size() - text_begin_);
+  step.le = known.le;
+  step.le_text = known.le_text;
+  text_begin_ = text_.size();
+}
+
+PagePlan::KnownBounds PagePlan::find_bounds(const BucketBounds& bounds) {
+  for (const KnownBounds& known : known_bounds_) {
+    if (known.bounds == &bounds || *known.bounds == bounds) return known;
+  }
+  known_bounds_.push_back({&bounds,
+                           static_cast<std::uint32_t>(le_sizes_.size()),
+                           static_cast<std::uint32_t>(le_text_.size())});
+  const auto add = [&](std::string_view le) {
+    le_text_ += le;
+    le_sizes_.push_back(static_cast<std::uint8_t>(le.size()));
+  };
+  for (const double bound : bounds.values()) add(number_text(bound));
+  add("+Inf");
+  return known_bounds_.back();
+}
+
+// Times of creation never change: the whole line is text.
+void PagePlan::add_created(const Family& family, const Series& series) {
+  text_.append(family.name).append("_created");
+  append_labels(text_, series.labels);
+  text_.append(number_text(series.created)) += '\n';
+}
+
+}  // namespace vllm_metrics::inline v0
