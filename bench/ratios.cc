@@ -19,6 +19,7 @@
 #include "scraped_step.h"
 #include "second_thread.h"
 #include "step_data.h"
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
@@ -140,6 +141,7 @@ void measure_page(Ratios& ratios) {
   std::string copy[3];
   std::size_t memcpys[3];
   std::size_t scrapes[3];
+  OpenMetrics open_metrics;
   // Apart from prometheus-cpp, which leaves nothing in the caches.
   Contest ours;
   for (const std::size_t engines : {1U, 8U, 64U}) {
@@ -161,6 +163,11 @@ void measure_page(Ratios& ratios) {
       for (std::size_t n = 0; n < times; ++n) format[i].render(page.registry());
     });
   }
+  const auto open_metrics_scrape =
+      ours.add("1 engines: scrape as OpenMetrics", [&](std::size_t times) {
+        for (std::size_t n = 0; n < times; ++n)
+          open_metrics.render(pages[0]->registry());
+      });
   ours.run();
 
   double promcpp_vs_scrape = std::numeric_limits<double>::infinity();
@@ -177,6 +184,8 @@ void measure_page(Ratios& ratios) {
     promcpp_vs_scrape = std::min(promcpp_vs_scrape, both.ratio(theirs, scrape));
   }
   ratios.push_back({"scrape_vs_memcpy", ours.ratio(scrapes[0], memcpys[0]), 8});
+  ratios.push_back({"openmetrics_vs_text",
+                    ours.ratio(open_metrics_scrape, scrapes[0]), 1.3});
   ratios.push_back({"promcpp_scrape_vs_scrape", promcpp_vs_scrape, 60, true});
   ratios.push_back({"scrape_64_vs_1", ours.ratio(scrapes[2], scrapes[0]), 80});
 }

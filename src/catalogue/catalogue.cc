@@ -68,7 +68,8 @@ Family family_of(const MetricSpec& spec) {
           .help = std::string(spec.help),
           .kind = spec.kind,
           .number = spec.number,
-          .info = spec.scope == Scope::kInfo};
+          .info = spec.scope == Scope::kInfo,
+          .unit = std::string(spec.unit)};
 }
 
 const MetricSpec* find_spec(std::string_view name) noexcept {

@@ -11,7 +11,8 @@ namespace vllm_metrics::inline v0::http {
 // What a client asked, as far as it matters to the answer. Valid for the call.
 struct Request {
   std::string_view method;
-  std::string_view path;  // decoded, without the query
+  std::string_view path;         // decoded, without the query
+  std::string_view accept = {};  // the header; empty without one
 };
 
 // One header of an answer. Both texts live as long as whoever made it.

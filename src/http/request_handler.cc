@@ -46,7 +46,8 @@ RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
     : registry_(std::move(registry)),
       health_path_(options.health_path),
       wants_process_metrics_(options.process_metrics),
-      format_(options.text_format) {}
+      text_(options.text_format),
+      open_metrics_options_(options.open_metrics) {}
 
 Answer RequestHandler::answer(const Request& request) noexcept {
   const bool is_page =
@@ -56,14 +57,16 @@ Answer RequestHandler::answer(const Request& request) noexcept {
   if (request.method != "GET" && request.method != "HEAD") {
     return method_not_allowed();
   }
-  return is_health ? healthy() : page();
+  return is_health ? healthy() : page(request);
 }
 
 // A source of series may be a user's own, and throw whatever it likes.
-Answer RequestHandler::page() noexcept {
+Answer RequestHandler::page(const Request& request) noexcept {
+  const WireFormatChoice choice = choose_wire_format(request.accept);
   try {
-    return {.headers = {{{"Content-Type", TextFormat::kContentType.data()}}},
-            .page = render()};
+    return {.headers = {{{"Content-Type", choice.content_type.data()},
+                         {"Vary", "Accept"}}},
+            .page = render(choice.format)};
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
@@ -73,10 +76,14 @@ Answer RequestHandler::page() noexcept {
   }
 }
 
-std::unique_ptr<Body> RequestHandler::render() {
+std::unique_ptr<Body> RequestHandler::render(WireFormat format) {
   registry_->snapshot(snapshot_);
   if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
-  return bodies_.take(format_.render(snapshot_));
+  if (format != WireFormat::kOpenMetrics) {
+    return bodies_.take(text_.render(snapshot_));
+  }
+  if (!open_metrics_) open_metrics_.emplace(open_metrics_options_);
+  return bodies_.take(open_metrics_->render(snapshot_));
 }
 
 void RequestHandler::add_process_metrics() {

@@ -6,6 +6,8 @@
 
 #include "src/http/answer.h"
 #include "src/http/body_pool.h"
+#include "vllm_metrics/exposition/negotiation.h"
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/registry/registry.h"
@@ -30,15 +32,17 @@ class RequestHandler {
   void remove_process_metrics() { process_metrics_.reset(); }
 
  private:
-  Answer page() noexcept;
-  std::unique_ptr<Body> render();
+  Answer page(const Request& request) noexcept;
+  std::unique_ptr<Body> render(WireFormat format);
   bool add_missing_process_metrics();
 
   const std::shared_ptr<Registry> registry_;
   const std::string health_path_;
   const bool wants_process_metrics_;
   BodyPool bodies_;
-  TextFormat format_;
+  TextFormat text_;
+  const OpenMetricsOptions open_metrics_options_;
+  std::optional<OpenMetrics> open_metrics_;  // once it was asked for
   Snapshot snapshot_;
 
   // Ours once we could register them; another endpoint may have done it.

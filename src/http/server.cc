@@ -311,8 +311,14 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
     *upload_size = 0;
     return MHD_YES;
   }
-  return send(connection,
-              server.answer(connection, {.method = method, .path = path}));
+  return send(
+      connection,
+      server.answer(
+          connection,
+          {.method = method,
+           .path = path,
+           .accept =
+               find_header(connection, MHD_HTTP_HEADER_ACCEPT).value_or("")}));
 }
 
 Answer Exposer::Server::answer(MHD_Connection* connection,

@@ -59,6 +59,7 @@ Family normalized(Family family) {
     family.name.resize(family.name.size() - kTotal.size());
   }
   family.help = valid_utf8(family.help);
+  family.unit = valid_utf8(family.unit);
   return family;
 }
 

@@ -52,6 +52,9 @@ std::string difference(const Family& registered, const Family& added) {
   if (registered.info != added.info) {
     return registered.info ? "as an info family" : "not as an info family";
   }
+  if (registered.unit != added.unit) {
+    return absl::StrCat("with the unit \"", registered.unit, "\"");
+  }
   return "with another number type or merge mode";
 }
 

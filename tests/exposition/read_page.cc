@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "vllm_metrics/exposition/number_text.h"
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/page_snapshot.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/exposition/text_parser.h"
@@ -68,7 +69,7 @@ void print(const PageFamily& family, const PageSeries& series,
   if (series.created) print(family, series, "_created", *series.created);
 }
 
-int run(const char* path, bool render) {
+int run(const char* path, std::string_view mode) {
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});
   const auto page = parse_page(text);
@@ -76,7 +77,7 @@ int run(const char* path, bool render) {
     std::cerr << path << ": " << page.status().message() << '\n';
     return 1;
   }
-  if (!render) {
+  if (mode.empty()) {
     for (const PageFamily& family : page->families) {
       for (const PageSeries& series : family.series)
         print(family, series, page->format);
@@ -88,7 +89,11 @@ int run(const char* path, bool render) {
     std::cerr << path << ": " << snapshot.status().message() << '\n';
     return 1;
   }
-  std::cout << TextFormat().render(*snapshot);
+  if (mode == "--render-openmetrics") {
+    std::cout << OpenMetrics().render(*snapshot);
+  } else {
+    std::cout << TextFormat().render(*snapshot);
+  }
   return 0;
 }
 
@@ -96,6 +101,5 @@ int run(const char* path, bool render) {
 }  // namespace vllm_metrics
 
 int main(int argc, char** argv) {
-  const bool render = argc > 2 && std::string_view(argv[1]) == "--render";
-  return vllm_metrics::run(argv[argc - 1], render);
+  return vllm_metrics::run(argv[argc - 1], argc > 2 ? argv[1] : "");
 }

@@ -193,13 +193,11 @@ TEST_CASE("Exposer: an HTTP/1.0 client gets its page and the end", "[http]") {
 }
 
 // Prometheus 3 refuses a target whose type it does not know.
-TEST_CASE("Exposer: every Accept gets text 0.0.4 with its full type",
+TEST_CASE("Exposer: without a usable Accept it is text 0.0.4, fully typed",
           "[http]") {
   const Served served;
   const auto accept =
       GENERATE(std::string(), "Accept: */*\r\n", "Accept: application/json\r\n",
-               "Accept: text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
-               "text/plain;version=0.0.4;q=0.3,*/*;q=0.1\r\n",
                "Accept: application/openmetrics-text;version=9.9.9\r\n",
                "Accept: " + std::string(8192, ',') + "\r\n");
   CAPTURE(accept);
@@ -207,6 +205,39 @@ TEST_CASE("Exposer: every Accept gets text 0.0.4 with its full type",
   CHECK(answer.status == 200);
   CHECK(answer.headers.at("content-type") == kType);
   CHECK(answer.body == kPage);
+}
+
+TEST_CASE("Exposer: text 1.0.0 is for who names it, with the same body",
+          "[http]") {
+  const Served served;
+  const auto answer =
+      get(served.port(), "/metrics",
+          "Accept: text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
+          "text/plain;version=0.0.4;q=0.3,*/*;q=0.1\r\n");
+  CHECK(answer.status == 200);
+  CHECK(answer.headers.at("content-type") ==
+        "text/plain; version=1.0.0; charset=utf-8");
+  CHECK(answer.headers.at("vary") == "Accept");
+  CHECK(answer.body == kPage);
+}
+
+// The type without the end mark makes Prometheus throw the scrape away.
+TEST_CASE("Exposer: who asks for OpenMetrics gets its type and its body",
+          "[http]") {
+  const Served served;
+  const auto answer =
+      get(served.port(), "/metrics",
+          "Accept: application/openmetrics-text;version=1.0.0\r\n");
+  CHECK(answer.status == 200);
+  CHECK(answer.headers.at("content-type") ==
+        "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  CHECK(answer.headers.at("vary") == "Accept");
+  CHECK(answer.body ==
+        "# HELP tokens Tokens.\n"
+        "# TYPE tokens counter\n"
+        "tokens_total 3.0\n"
+        "# EOF\n");
+  CHECK(get(served.port(), "/metrics", "Accept: text/plain\r\n").body == kPage);
 }
 
 TEST_CASE("Exposer: a port that is taken is an error, and recording goes on",

@@ -14,10 +14,11 @@ class Registry;
 namespace vllm_metrics::inline v0::http {
 
 // An HTTP endpoint for Prometheus: GET or HEAD of `/metrics` (or `/metrics/`)
-// answers the page of a registry, text format 0.0.4, and one of `/health` that
-// the endpoint is alive. Every other path is 404, every other method 405, a
-// missing login 401, a page that could not be made 503; a query is ignored.
-// Nothing that a client sends becomes a metric.
+// answers the page of a registry, in the format that the client's `Accept` asks
+// for (negotiation.h), and one of `/health` that the endpoint is alive. Every
+// other path is 404, every other method 405, a missing login 401, a page that
+// could not be made 503; a query is ignored. Nothing that a client sends
+// becomes a metric.
 //
 // One thread of its own accepts, renders and sends; it takes no signal meant
 // for the process and never makes a step wait. Each answer is one snapshot.

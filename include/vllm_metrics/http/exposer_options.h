@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 
 namespace vllm_metrics::inline v0::http {
@@ -48,8 +49,9 @@ struct ExposerOptions {
 
   // --- What ---------------------------------------------------------------
 
-  // How pages are written.
+  // How pages are written, for those who ask for text and for OpenMetrics.
   TextFormatOptions text_format = {};
+  OpenMetricsOptions open_metrics = {};
 
   // Adds `process_*` (add_process_metrics) to the registry for as long as the
   // endpoint runs. Left out without an error where they are on the page
