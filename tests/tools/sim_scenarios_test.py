@@ -177,15 +177,15 @@ class Scenarios(sim_program.SimTest):
                    "w.gauge('DCGM_FI_DEV_FB_USED') > 50000")
 
     def test_queue_saturated(self):
-        self.check("queue-saturated", "w.usage > 0.9", "w.waiting_grew > 100",
+        self.check("queue-saturated", "w.usage > 0.88", "w.waiting_grew > 100",
                    "w.queue > 10 * w.prefill", "w.queue > w.decode",
                    "w.preemptions < 0.05", "w.tensor < 0.5", "w.dram < 0.75")
 
     def test_false_saturation(self):
         self.check("false-saturation", "0.2 < w.usage < 0.65",
-                   "31 <= w.running <= 32", "w.waiting_grew > 100",
+                   "30 <= w.running <= 32", "w.waiting_grew > 100",
                    "w.queue > 10 * w.prefill", "w.preemptions == 0",
-                   "w.tensor < 0.5", "w.dram < 0.75")
+                   "w.tensor < 0.5")
 
     def test_long_prompts(self):
         self.check("long-prompts", "w.prompt > 12000", "w.ttft > 0.5",
@@ -197,13 +197,14 @@ class Scenarios(sim_program.SimTest):
 
     def test_prefill_interference(self):
         self.check("prefill-interference", "w.itl_p99 > 6 * w.tpot",
-                   "w.tpot < 0.02", "w.waiting == 0", "w.queue < 0.05",
+                   "w.tpot < 0.03", "w.itl_p99 > 0.2", "w.waiting < 3",
+                   "w.queue < 0.05",
                    "w.usage < 0.5", "w.tensor < 0.6")
 
     def test_bandwidth_bound(self):
         self.check("bandwidth-bound", "w.dram > 0.75", "w.tensor < 0.25",
                    "w.decode > 0.85 * (w.queue + w.prefill + w.decode)",
-                   "w.tpot > 0.018", "w.usage < 0.85", "w.waiting == 0")
+                   "w.tpot > 0.05", "w.usage < 0.85", "w.waiting == 0")
 
     def test_decode_slows_with_concurrency(self):
         few = self.run_to_page("--scenario", "bandwidth-bound", "--seconds",
@@ -214,7 +215,7 @@ class Scenarios(sim_program.SimTest):
 
     def test_compute_bound(self):
         self.check("compute-bound", "w.tensor > 0.7", "w.dram < 0.3",
-                   "w.prefill > 2 * w.decode", "w.step_tokens > 7000",
+                   "w.prefill > w.decode", "w.step_tokens > 14000",
                    "w.waiting_grew > 0", "w.waiting > 20", "w.usage < 0.85")
 
     def test_preemption_storm(self):
@@ -232,7 +233,7 @@ class Scenarios(sim_program.SimTest):
         # Its clients think for 30 s.
         self.check("cache-thrashing", "w.hit_rate < 0.25",
                    "0 < w.idle_before_evict < 12", "w.prompt > 2000",
-                   "w.waiting == 0", "w.preemptions == 0", "w.usage < 0.5",
+                   "w.waiting < 3", "w.preemptions < 0.1", "w.usage < 0.5",
                    "w.balance == 1")
 
     def test_a_larger_cache_ends_the_thrashing(self):

@@ -23,20 +23,23 @@ void set_idle(Parameters& p) { p.workload.rate = 1e-6; }
 // A cap on places keeps preemptions rare.
 void set_queue_saturated(Parameters& p) {
   p.scheduler.max_num_seqs = 30;
-  p.engine.num_gpu_blocks = 5300;
+  p.engine.num_gpu_blocks = 5250;
   p.workload = {.rate = 9.0,
                 .prompt_tokens = 2400.0,
-                .prompt_spread = 0.1,
+                .prompt_spread = 0.05,
                 .output_tokens = 480.0,
-                .output_spread = 0.1,
+                .output_spread = 0.05,
                 .prefix_share = 0.0};
 }
 
 // Places are few, while most of the KV cache is free.
 void set_false_saturation(Parameters& p) {
   p.scheduler.max_num_seqs = 32;
-  p.engine.num_gpu_blocks = 7000;
-  p.workload = {.rate = 16.0, .prompt_tokens = 1200.0, .output_tokens = 300.0};
+  p.engine.num_gpu_blocks = 8500;
+  p.workload = {.rate = 9.0,
+                .prompt_tokens = 1200.0,
+                .output_tokens = 600.0,
+                .output_spread = 0.5};
 }
 
 // 16K prompts, which a small budget computes in many chunks.
@@ -51,29 +54,34 @@ void set_long_prompts(Parameters& p) {
 
 // Short chats, and among them prompts that take a step of their own.
 void set_prefill_interference(Parameters& p) {
-  p.workload = {.rate = 10.0,
+  p.scheduler.max_num_batched_tokens = 16384;
+  p.workload = {.rate = 8.0,
                 .prompt_tokens = 300.0,
-                .prompt_spread = 0.3,
+                .prompt_spread = 0.2,
                 .output_tokens = 200.0,
                 .long_prompt_share = 0.2,
-                .long_prompt_tokens = 4000.0,
+                .long_prompt_tokens = 7500.0,
                 .prefix_share = 0.0};
 }
 
-// Many long contexts decode at once.
+// Many long contexts decode at once, on a device whose memory is slow for its
+// size.
 void set_bandwidth_bound(Parameters& p) {
-  p.workload = {.concurrency = 64,
+  p.engine.device = "L40S";
+  p.engine.gpu_memory_utilization = 0.95;
+  p.workload = {.concurrency = 44,
                 .prompt_tokens = 3000.0,
                 .prompt_spread = 0.3,
-                .output_tokens = 2400.0,
+                .output_tokens = 1200.0,
                 .output_spread = 0.3};
 }
 
 // Long prompts, short answers: nearly all of it is arithmetic.
 void set_compute_bound(Parameters& p) {
-  p.workload = {.rate = 3.2,
-                .prompt_tokens = 12000.0,
-                .prompt_spread = 0.3,
+  p.scheduler.max_num_batched_tokens = 16384;
+  p.workload = {.rate = 11.0,
+                .prompt_tokens = 4000.0,
+                .prompt_spread = 0.4,
                 .output_tokens = 2.0,
                 .output_spread = 0.3,
                 .prefix_share = 0.1};
