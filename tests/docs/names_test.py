@@ -103,7 +103,7 @@ class Names(pages.PagesTest):
             if first in helps:
                 known = helps[first]
             elif piece.startswith("./dev demo"):
-                known = helps["vllm-metrics-sim"]
+                known = helps["vllm-metrics-sim"] | of_dev
             elif piece.startswith("--"):
                 known = set().union(of_dev, *helps.values())
             else:

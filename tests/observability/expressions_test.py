@@ -134,6 +134,12 @@ class Data(Shipped):
         cls.monitoring = monitoring.Monitoring(cls.project, pathlib.Path(folder.name))
         cls.addClassCleanup(cls.monitoring.stop)
 
+    def test_only_what_no_simulator_has_is_made_up(self):
+        allowed = ("diffusion", "kv_offload", "mooncake_store", "simple_kv_offload",
+                   "mm_cache", "admission_rejections")  # fmt: skip
+        for name in self.monitoring.made_up:
+            self.assertTrue(name.startswith(tuple(f"vllm:{a}_" for a in allowed)), name)
+
     def test_each_panel_has_data(self):
         of_panel = {
             panel.name: [filled_in(expression) for expression in panel.expressions]

@@ -26,19 +26,18 @@ GROWS = "$n"
 UNMOVED = {
     "vllm:mm_cache_queries_total",
     "vllm:mm_cache_hits_total",
-    "vllm:external_prefix_cache_queries_total",
-    "vllm:external_prefix_cache_hits_total",
-    "vllm:estimated_flops_per_gpu_total",
-    "vllm:estimated_read_bytes_per_gpu_total",
-    "vllm:estimated_write_bytes_per_gpu_total",
 }
 
 # Together they have every family that the simulator knows. All begin at once and
-# run twenty times as fast as an engine would.
+# run twenty times as fast as an engine would. The first is short of KV blocks.
 SIMULATORS = [
-    ["--engines", "2", "--rate", "14", "--num-gpu-blocks", "2500"],
-    ["--seed", "1", "--rate", "6"],
-]
+    ["--engines", "2", "--rate", "14", "--num-gpu-blocks", "2500",
+     "--kv-cache-metrics", "--kv-cache-metrics-sample", "1", "--lora-adapters", "4",
+     "--patience", "30", "--compute-nans-in-logits", "--corrupted-share", "0.05"],
+    ["--seed", "1", "--rate", "6", "--speculative-tokens", "3",
+     "--enable-mfu-metrics"],
+    ["--seed", "2", "--rate", "4", "--kv-transfer"],
+]  # fmt: skip
 
 
 def fetch(url):
@@ -147,6 +146,7 @@ class Monitoring:
             *(families_in(fetch(f"http://{target}/metrics")) for target in engines)
         )
         rest = [m for m in project.metrics if m["name"] not in simulated - UNMOVED]
+        self.made_up = {metric["name"] for metric in rest}
         engines.append(self._page("".join(page_of(metric) for metric in rest)))
         hardware = self._page((HERE / "hardware.prom").read_text("utf-8"))
         self.api = self._prometheus(

@@ -424,12 +424,19 @@ SCHEDULING = Dashboard(
             Panel("Sequences of a request", "short", "Mean of the parameter n.",
                   [mean("vllm:request_params_n")]),
         ]),
-        Row("LoRA", [
+        Row("Admission and LoRA", [
+            Panel("Refused at admission", "ops",
+                  "Attempts, by reason; clients see an error and no latency. Empty"
+                  " before vLLM 0.32.",
+                  [Query("sum by (reason) (rate(vllm:admission_rejections_total"
+                         '{model_name=~"$model",instance=~"$instance"}'
+                         f"{WINDOW}))", "{{reason}}")],
+                  limits={0.001: "orange"}, width=8),
             Panel("Adapters with requests", "dateTimeAsIso",
                   "The value is when it was so. vLLM keeps every set it ever had. Empty"
                   " unless LoRA is on.",
                   [Query('vllm:lora_requests_info{instance=~"$instance"}')],
-                  kind="table", width=24),
+                  kind="table", width=16),
         ]),
     ],
 )
