@@ -2,6 +2,8 @@
 // then `ratio NAME VALUE` lines, which also go to the file given as argument.
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "contest.h"
@@ -19,10 +22,12 @@
 #include "scraped_step.h"
 #include "second_thread.h"
 #include "step_data.h"
+#include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/primitives/bank.h"
 #include "vllm_metrics/registry/registry.h"
 
 namespace vllm_metrics::bench {
@@ -111,6 +116,79 @@ void measure_every_feature(Ratios& ratios) {
   contest.run();
   ratios.push_back(
       {"record_everything_vs_plain", contest.ratio(full, plain), 1.5});
+}
+
+// Latencies of 256 requests into one histogram of a bank, in one section.
+class BankHistogram {
+ public:
+  explicit BankHistogram(std::uint32_t native_buckets)
+      : bounds_(*BucketBounds::create(
+            spec_of(MetricId::kInterTokenLatency).buckets)),
+        cells_(0, &bounds_, native_buckets),
+        count_(word_count(MetricKind::kHistogram, &bounds_, native_buckets)),
+        memory_(Bank::size_bytes(count_) / sizeof(Line) + 1),
+        bank_(Bank::create(memory_.data(), count_)) {
+    if (native_buckets == 0) return;
+    Bank::Section section(bank_, 0.0);
+    section.native(cells_).reset({.max_buckets = native_buckets});
+  }
+  BankHistogram(const BankHistogram&) = delete;
+  BankHistogram& operator=(const BankHistogram&) = delete;
+
+  void observe(const Step& step) {
+    Bank::Section(bank_, 0.0).observe(cells_, step.flat.latencies);
+  }
+  void observe_one_by_one(const Step& step) {
+    Bank::Section section(bank_, 0.0);
+    for (const double v : step.flat.latencies) section.observe(cells_, v);
+  }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  BucketBounds bounds_;
+  HistogramCells cells_;
+  std::size_t count_;
+  std::vector<Line> memory_;
+  Bank bank_;
+};
+
+// What native buckets add to the classic ones, in the worst of three cases.
+void measure_native(Ratios& ratios) {
+  headline("256 latencies into a histogram, without and with native buckets");
+  const auto distinct = make_steps({});
+  const auto equal = make_steps({.equal = true});
+  BankHistogram classic(0);
+  BankHistogram native(NativeHistogramOptions().max_buckets);
+
+  Contest contest;
+  const auto add = [&](const char* name, const std::vector<Step>& steps,
+                       BankHistogram& histogram, auto observe) {
+    return contest.add(name, [carousel = Carousel(steps), &histogram,
+                              observe](std::size_t times) mutable {
+      for (std::size_t i = 0; i < times; ++i)
+        (histogram.*observe)(carousel.next());
+    });
+  };
+  double worst = 0.0;
+  std::vector<std::pair<std::size_t, std::size_t>> pairs;
+  const auto add_both = [&](const char* without, const char* with,
+                            const std::vector<Step>& steps, auto observe) {
+    const auto first = add(without, steps, classic, observe);
+    pairs.emplace_back(add(with, steps, native, observe), first);
+  };
+  add_both("distinct, classic", "distinct, classic and native", distinct,
+           &BankHistogram::observe);
+  add_both("equal, classic", "equal, classic and native", equal,
+           &BankHistogram::observe);
+  add_both("one by one, classic", "one by one, classic and native", distinct,
+           &BankHistogram::observe_one_by_one);
+  contest.run();
+  for (const auto& [with, without] : pairs)
+    worst = std::max(worst, contest.ratio(with, without) - 1.0);
+  ratios.push_back({"native_observe_vs_classic", worst, 2});
 }
 
 void measure_update_from_output(Ratios& ratios) {
@@ -254,6 +332,7 @@ int run(const char* file_name) {
   Ratios ratios;
   measure_record(ratios);
   measure_every_feature(ratios);
+  measure_native(ratios);
   measure_update_from_output(ratios);
   measure_page(ratios);
   measure_parser(ratios);

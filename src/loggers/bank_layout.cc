@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +12,7 @@
 #include "vllm_metrics/catalogue/lifecycle.h"
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/registry/labels.h"
+#include "vllm_metrics/registry/native_histogram.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
@@ -60,18 +62,33 @@ bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
   return false;
 }
 
+// Of a request or a token.
+bool is_latency(const MetricSpec& spec) {
+  return spec.kind == MetricKind::kHistogram && spec.unit == "seconds" &&
+         spec.condition == Condition::kAlways;
+}
+
 std::vector<double> bounds_of(const MetricSpec& spec,
                               const StatLoggerOptions& options) {
   const auto named =
       std::ranges::find(options.buckets, spec.name, &BucketOverride::family);
   if (named != options.buckets.end()) return named->bounds;
-  const bool is_latency =
-      spec.unit == "seconds" && spec.condition == Condition::kAlways;
-  if (is_latency && !options.latency_buckets.empty()) {
+  if (is_latency(spec) && !options.latency_buckets.empty()) {
     return options.latency_buckets;
   }
   if (!spec.buckets.empty()) return {spec.buckets.begin(), spec.buckets.end()};
   return one_two_five_buckets(options.max_model_len);
+}
+
+std::optional<NativeHistogramOptions> native_of(
+    std::string_view family, const StatLoggerOptions& options) {
+  const auto named = std::ranges::find(options.native_histograms, family,
+                                       &NativeOverride::family);
+  if (named != options.native_histograms.end()) return named->options;
+  const MetricSpec* spec = find_spec(family);
+  return spec != nullptr && is_latency(*spec)
+             ? options.native_latency_histograms
+             : std::nullopt;
 }
 
 // The values of the label beside model_name and engine; without one, a single
@@ -106,6 +123,8 @@ std::vector<StepMetrics::Metric> own_metrics(const StatLoggerOptions& options) {
     const auto named = std::ranges::find(options.buckets, metric.family.name,
                                          &BucketOverride::family);
     if (named != options.buckets.end()) metric.buckets = named->bounds;
+    if (const auto native = native_of(metric.family.name, options))
+      metric.native = native;
   }
   own.insert(own.end(), options.step_metrics.metrics.begin(),
              options.step_metrics.metrics.end());
@@ -150,10 +169,20 @@ absl::StatusOr<BankLayout> BankLayout::create(
   return layout;
 }
 
-absl::StatusOr<HistogramCells> BankLayout::add(MetricKind kind,
-                                               std::size_t series,
-                                               std::string_view family,
-                                               std::span<const double> bounds) {
+absl::StatusOr<HistogramCells> BankLayout::add(
+    MetricKind kind, std::size_t series, std::string_view family,
+    std::span<const double> bounds,
+    const std::optional<NativeHistogramOptions>& native) {
+  if (native.has_value()) {
+    const absl::Status status =
+        kind == MetricKind::kHistogram
+            ? check_native(*native)
+            : absl::InvalidArgumentError("native; allowed: histograms");
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          fmt::format("family {}: {}", family, std::string(status.message())));
+    }
+  }
   HistogramCells cells{cell_count_, nullptr};
   std::size_t size = kind == MetricKind::kGauge ? kGaugeCells : 1;
   if (kind == MetricKind::kHistogram) {
@@ -166,14 +195,15 @@ absl::StatusOr<HistogramCells> BankLayout::add(MetricKind kind,
     // then share the cache.
     const auto same = std::ranges::find_if(
         bounds_, [&](const auto& known) { return *known == *checked; });
-    if (same != bounds_.end()) {
-      cells.bounds = same->get();
-    } else {
+    const auto place = static_cast<std::size_t>(same - bounds_.begin());
+    if (place == bounds_.size()) {
       bounds_.push_back(
           std::make_shared<const BucketBounds>(*std::move(checked)));
-      cells.bounds = bounds_.back().get();
     }
-    size = word_count(kind, cells.bounds);
+    cells = {cell_count_, bounds_[place].get(),
+             native.has_value() ? native->max_buckets : 0};
+    if (native.has_value()) natives_.push_back({cells, *native});
+    size = word_count(kind, cells.bounds, cells.native_buckets);
   }
   cell_count_ += static_cast<std::uint32_t>(size * series);
   return cells;
@@ -184,16 +214,16 @@ absl::Status BankLayout::add(const MetricSpec& spec,
   const auto bounds = spec.kind == MetricKind::kHistogram
                           ? bounds_of(spec, options)
                           : std::vector<double>();
-  const auto cells =
-      add(spec.kind, label_values(spec, options).size(), spec.name, bounds);
+  const auto cells = add(spec.kind, label_values(spec, options).size(),
+                         spec.name, bounds, native_of(spec.name, options));
   if (!cells.ok()) return cells.status();
   cells_[index(spec.id)] = *cells;
   return absl::OkStatus();
 }
 
 absl::Status BankLayout::add(const StepMetrics::Metric& metric) {
-  const auto cells =
-      add(metric.family.kind, 1, metric.family.name, metric.buckets);
+  const auto cells = add(metric.family.kind, 1, metric.family.name,
+                         metric.buckets, metric.native);
   if (!cells.ok()) return cells.status();
   own_.push_back({metric.family.kind, metric.family.number, *cells});
   return absl::OkStatus();
@@ -209,6 +239,7 @@ Series BankLayout::series(MetricKind kind, const HistogramCells& first,
   const auto owner = std::ranges::find(
       bounds_, first.bounds, [](const auto& bounds) { return bounds.get(); });
   if (owner != bounds_.end()) made.bounds = *owner;
+  made.native_buckets = first.native_buckets;
   return made;
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -59,6 +60,12 @@ class BankLayout {
   }
   std::uint32_t cell_count() const noexcept { return cell_count_; }
 
+  // Before anything is recorded to a new bank.
+  void begin(Bank::Section& section) const noexcept {
+    for (const Native& native : natives_)
+      section.native(native.cells).reset(native.options);
+  }
+
   // What the cells of all engines mean, for the registry: engine number i's
   // bank is copied to word i * cell_count().
   std::vector<SchemaFamily> schema(const StatLoggerOptions& options) const;
@@ -71,9 +78,16 @@ class BankLayout {
     return static_cast<std::size_t>(id);
   }
 
-  absl::StatusOr<HistogramCells> add(MetricKind kind, std::size_t series,
-                                     std::string_view family,
-                                     std::span<const double> bounds);
+  // A histogram that has native buckets.
+  struct Native {
+    HistogramCells cells;
+    NativeHistogramOptions options;
+  };
+
+  absl::StatusOr<HistogramCells> add(
+      MetricKind kind, std::size_t series, std::string_view family,
+      std::span<const double> bounds,
+      const std::optional<NativeHistogramOptions>& native);
   absl::Status add(const MetricSpec& spec, const StatLoggerOptions& options);
   absl::Status add(const StepMetrics::Metric& metric);
   Series series(MetricKind kind, const HistogramCells& first,
@@ -86,6 +100,7 @@ class BankLayout {
   std::size_t positions_ = 0;
   std::vector<std::shared_ptr<const BucketBounds>>
       bounds_;  // what HistogramCells point to
+  std::vector<Native> natives_;
   std::uint32_t cell_count_ = 0;
 };
 

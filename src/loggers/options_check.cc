@@ -106,6 +106,54 @@ absl::Status check_bounds(std::string_view field,
   return invalid("{}: {}; allowed: rising finite numbers", field, why);
 }
 
+// A family named in `field`, a list of overrides: a histogram of the catalogue,
+// named once.
+template <class Override>
+absl::Status check_family(std::string_view field,
+                          std::span<const Override> overrides, std::size_t i) {
+  const MetricSpec* spec = find_spec(overrides[i].family);
+  if (spec == nullptr || spec->kind != MetricKind::kHistogram) {
+    return invalid(
+        "{}[{}].family = \"{}\" is not a histogram of the catalogue; "
+        "allowed: e.g. \"{}\"",
+        field, i, valid_utf8(overrides[i].family),
+        spec_of(MetricId::kE2eRequestLatency).name);
+  }
+  const auto twin =
+      std::ranges::find(overrides, overrides[i].family, &Override::family) -
+      overrides.begin();
+  if (static_cast<std::size_t>(twin) == i) return absl::OkStatus();
+  return invalid("{}[{}].family = \"{}\" is also {}[{}].family", field, i,
+                 overrides[i].family, field, twin);
+}
+
+absl::Status check_buckets(const StatLoggerOptions& options) {
+  for (std::size_t i = 0; i < options.buckets.size(); ++i) {
+    if (auto status =
+            check_family<BucketOverride>("buckets", options.buckets, i);
+        !status.ok())
+      return status;
+    const BucketOverride& override = options.buckets[i];
+    if (auto status =
+            check_bounds(fmt::format("buckets[{}] of {}", i, override.family),
+                         override.bounds);
+        !status.ok())
+      return status;
+  }
+  if (options.latency_buckets.empty()) return absl::OkStatus();
+  return check_bounds("latency_buckets", options.latency_buckets);
+}
+
+absl::Status check_native_histograms(const StatLoggerOptions& options) {
+  for (std::size_t i = 0; i < options.native_histograms.size(); ++i) {
+    if (auto status = check_family<NativeOverride>(
+            "native_histograms", options.native_histograms, i);
+        !status.ok())
+      return status;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status check_page(const StatLoggerOptions& options) {
   if (options.wire_version < kOldestWire ||
       options.wire_version > kNewestWire) {
@@ -119,34 +167,6 @@ absl::Status check_page(const StatLoggerOptions& options) {
   }
   if (auto shown = shows_hidden_families(options); !shown.ok()) {
     return shown.status();
-  }
-  for (std::size_t i = 0; i < options.buckets.size(); ++i) {
-    const BucketOverride& override = options.buckets[i];
-    const MetricSpec* spec = find_spec(override.family);
-    if (spec == nullptr || spec->kind != MetricKind::kHistogram) {
-      return invalid(
-          "buckets[{}].family = \"{}\" is not a histogram of the catalogue; "
-          "allowed: e.g. \"{}\"",
-          i, valid_utf8(override.family),
-          spec_of(MetricId::kE2eRequestLatency).name);
-    }
-    const auto twin = std::ranges::find(options.buckets, override.family,
-                                        &BucketOverride::family) -
-                      options.buckets.begin();
-    if (static_cast<std::size_t>(twin) < i)
-      return invalid("buckets[{}].family = \"{}\" is also buckets[{}].family",
-                     i, override.family, twin);
-    if (auto status =
-            check_bounds(fmt::format("buckets[{}] of {}", i, override.family),
-                         override.bounds);
-        !status.ok()) {
-      return status;
-    }
-  }
-  if (!options.latency_buckets.empty()) {
-    if (auto status = check_bounds("latency_buckets", options.latency_buckets);
-        !status.ok())
-      return status;
   }
   if (options.step_metrics.metrics.empty() !=
       (options.step_metrics.write == nullptr)) {
@@ -184,7 +204,8 @@ StatLoggerOptions with_defaults(StatLoggerOptions options) {
 
 absl::StatusOr<StatLoggerOptions> checked(StatLoggerOptions options) {
   for (const auto check :
-       {check_engines, check_features, check_loggers, check_page}) {
+       {check_engines, check_features, check_loggers, check_buckets,
+        check_native_histograms, check_page}) {
     if (auto status = check(options); !status.ok()) return status;
   }
   return with_defaults(std::move(options));

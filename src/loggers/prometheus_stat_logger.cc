@@ -44,6 +44,11 @@ class StepSection {
   StepSection(const StepSection&) = delete;
   StepSection& operator=(const StepSection&) = delete;
 
+  // The first section of a bank.
+  void begin() {
+    layout_.begin(section_);
+    record(SleepState{});
+  }
   void record(const SchedulerStats& scheduler);
   void record(const SpecDecodingStats& spec, bool is_diffusion);
   void record(const MultiModalCacheStats& mm_cache);
@@ -316,7 +321,7 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   for (std::size_t engine = 0; engine < state->options.engine_indexes.size();
        ++engine) {
     StepSection section = state->section(engine);
-    section.record(SleepState{});
+    section.begin();
     if (state->options.kv_connector != nullptr) {
       section.write_own(state->layout.connector(), [&](StepWriter& writer) {
         state->options.kv_connector->begin(writer);

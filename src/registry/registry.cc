@@ -55,7 +55,8 @@ absl::Status check_form(const SchemaFamily& added, std::size_t words) {
       return absl::InvalidArgumentError(absl::StrCat(
           "family ", family.name, " is a histogram without bounds"));
     }
-    const std::size_t size = word_count(family.kind, series.bounds.get());
+    const std::size_t size =
+        word_count(family.kind, series.bounds.get(), series.native_buckets);
     if (series.offset + size > words) {
       return absl::InvalidArgumentError(absl::StrCat(
           "family ", family.name, ": offset ", series.offset, " with ", size,

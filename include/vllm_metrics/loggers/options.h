@@ -16,6 +16,7 @@
 #include "vllm_metrics/loggers/log_sink.h"
 #include "vllm_metrics/loggers/stat_logger.h"
 #include "vllm_metrics/loggers/step_metrics.h"
+#include "vllm_metrics/primitives/native_buckets.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -46,6 +47,14 @@ struct BucketOverride {
   // Wire name, e.g. "vllm:e2e_request_latency_seconds".
   std::string family = {};
   std::vector<double> bounds = {};  // rising and finite; unit of the family
+};
+
+// Native buckets beside the classic ones of one histogram family of the
+// catalogue. Its values count as zero when they are below zero.
+struct NativeOverride {
+  // Wire name, e.g. "vllm:e2e_request_latency_seconds".
+  std::string family = {};
+  NativeHistogramOptions options = {};
 };
 
 // What StatLoggerManager::create() and every built-in logger is made from.
@@ -153,6 +162,16 @@ struct StatLoggerOptions {
   // The same for all latencies of requests and tokens that `buckets` does not
   // name. None: vLLM's bounds.
   std::vector<double> latency_buckets = {};
+
+  // Native histograms too, by family: exponential buckets, so fine that a
+  // quantile is right to some per cent wherever the latencies lie. They are on
+  // protobuf pages only. Each takes twice 8 * (4 + max_buckets) bytes an
+  // engine, 2.6 kB by default.
+  std::vector<NativeOverride> native_histograms = {};
+
+  // The same for all latencies of requests and tokens that `native_histograms`
+  // does not name. None: no native buckets.
+  std::optional<NativeHistogramOptions> native_latency_histograms = {};
 
   // How many label sets of vllm:lora_requests_info an engine shows, the newest
   // first; 1 or more. vLLM shows all there ever were.

@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "vllm_metrics/catalogue/metric_spec.h"
 #include "vllm_metrics/export.h"
+#include "vllm_metrics/primitives/native_buckets.h"
 #include "vllm_metrics/registry/family.h"
 #include "vllm_metrics/registry/labels.h"
 #include "vllm_metrics/stats/step_record.h"
@@ -59,6 +61,8 @@ struct StepMetrics {
     // after `deprecated_in`, gone after two, counted by
     // StatLoggerOptions::vllm_version. Texts as long-lived as a literal.
     Lifecycle lifecycle = {};
+    // Histograms: native buckets too, for values of 0 or more.
+    std::optional<NativeHistogramOptions> native = {};
   };
   std::vector<Metric> metrics = {};
 

@@ -13,6 +13,7 @@
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/primitives/bucket_tally.h"
 #include "vllm_metrics/primitives/cell.h"
+#include "vllm_metrics/primitives/native_words.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -67,11 +68,11 @@ class Bank {
   // and loaded with acquire here: whoever reads a word of a section also sees
   // that section's odd sequence word, or a later one, in the second look.
   // After kOptimisticAttempts it raises `copy_wanted`, and the writer leaves a
-  // copy at the end of its step, guarded by a sequence of its own. Who has seen
-  // a copy younger than the call asks for no more: readers would otherwise keep
-  // each other's copies from coming to rest. A live owner is never given up on,
-  // it may be descheduled; `owner_alive()` is asked while a section stays open,
-  // and believed if it is open still: an owner may close it and then exit.
+  // copy at the end of its step, under a sequence of its own. Who has seen one
+  // younger than the call asks for no more: readers would keep each other's
+  // copies from coming to rest. A live owner is never given up on, it may be
+  // descheduled; `owner_alive()` is asked while a section stays open, and
+  // believed if it is open still: an owner may close it and then exit.
   template <class OwnerAlive>
   BankRead copy_to(std::span<std::uint64_t> out,
                    OwnerAlive&& owner_alive) const {
@@ -99,8 +100,8 @@ class Bank {
     }
   }
   // For a bank of this process, whose owner cannot be dead.
-  void copy_to(std::span<std::uint64_t> out) const {
-    copy_to(out, [] { return true; });
+  void copy_to(std::span<std::uint64_t> to) const {
+    copy_to(to, [] { return true; });
   }
 
  private:
@@ -134,9 +135,8 @@ class Bank {
 // Thread-safety: none; one open section a bank, and the caller's lock orders
 // one after the other. Takes no lock, makes no system call, allocates nothing.
 // Errors: none returned. What cannot be taken is counted in faults().
-//
-// The odd store may be relaxed: the cells' own stores release it (see
-// copy_to). The even store releases the cells.
+// The odd store may be relaxed: the cells' own stores release it (see copy_to).
+// The even store releases the cells.
 class Bank::Section {
  public:
   // `now`: wall clock, seconds since 1970; stamps the gauges that are set.
@@ -182,39 +182,49 @@ class Bank::Section {
     cells_[gauge.value + 1].set(now_);
   }
 
-  void observe(const HistogramCells& histogram, double v) noexcept {
-    const BucketBounds& bounds = *histogram.bounds;
-    if (bounds.can_look_up(v)) [[likely]] {
-      Cell* const buckets = cells_ + histogram.first;
-      buckets[bounds.look_up_one(v)].add(std::uint64_t{1});
-      buckets[bounds.bucket_count()].add(v);
+  void observe(const HistogramCells& at, double v) noexcept {
+    if (std::bit_cast<std::uint64_t>(v) < at.short_way_end) [[likely]] {
+      observe_plain(at, v);
     } else {
-      observe_carefully(histogram, v);
+      observe_carefully(at, v);
     }
   }
 
-  void observe(const HistogramCells& histogram,
+  void observe(const HistogramCells& at,
                std::span<const double> values) noexcept {
     if (values.empty()) return;
-    Cell* const buckets = cells_ + histogram.first;
-    Cell& sum = buckets[histogram.bounds->bucket_count()];
+    Cell* const buckets = cells_ + at.first;
+    Cell& sum = buckets[at.bounds->bucket_count()];
     const Tally counted = tally<Negatives::kTakenAsZero>(
-        *histogram.bounds, values, sum.own_double(),
-        [buckets](std::size_t bucket, std::uint64_t n) {
-          buckets[bucket].add(n);
-        });
+        *at.bounds, values, sum.own_double(),
+        [buckets](std::size_t i, std::uint64_t n) { buckets[i].add(n); });
     sum.set(counted.sum);
     faults_.not_finite += counted.not_finite;
     faults_.negative_observations += counted.negative;
+    if (at.native_buckets != 0) [[unlikely]]
+      native(at).add_all(values, counted);
+  }
+
+  // Of a histogram that has native buckets; reset() them first of all.
+  NativeWords<Cell> native(const HistogramCells& at) noexcept {
+    return {cells_ + at.first + at.bounds->bucket_count() + 1,
+            at.native_buckets};
   }
 
   const SampleFaults& faults() const noexcept { return faults_; }
 
  private:
+  void observe_plain(const HistogramCells& at, double v) noexcept {
+    Cell* const buckets = cells_ + at.first;
+    buckets[at.bounds->look_up_one(v)].add(std::uint64_t{1});
+    buckets[at.bounds->bucket_count()].add(v);
+  }
   // Apart, so that the short way needs no stack.
-  [[gnu::noinline]] void observe_carefully(const HistogramCells& histogram,
+  [[gnu::noinline]] void observe_carefully(const HistogramCells& at,
                                            double v) noexcept {
-    observe(histogram, std::span(&v, 1));
+    if (!at.bounds->can_look_up(v)) return observe(at, std::span(&v, 1));
+    observe_plain(at, v);
+    if (at.native_buckets != 0) native(at).add(v, 1);
   }
 
   // Still inside the section, so the cells are at rest.

@@ -34,10 +34,23 @@ static_assert(offsetof(BankHeader, reserved) == 20);
 static_assert(offsetof(BankHeader, cell_count) == 24);
 static_assert(sizeof(BankHeader) == 64);
 
-// Where a histogram lies in a bank: a cell for each bucket, then the sum.
+// Where a histogram lies in a bank: a cell for each bucket, then the sum, then
+// the words of its native buckets (native_words.h) if it has such.
 struct HistogramCells {
+  constexpr HistogramCells() noexcept = default;
+  HistogramCells(std::uint32_t first_cell, const BucketBounds* of,
+                 std::uint32_t native = 0) noexcept
+      : first(first_cell),
+        native_buckets(native),
+        bounds(of),
+        short_way_end(of != nullptr && native == 0 ? of->look_up_end() : 0) {}
+
   std::uint32_t first = 0;
+  std::uint32_t native_buckets = 0;  // 0: none
   const BucketBounds* bounds = nullptr;
+  // Values whose bits are below it take Bank::Section's short way. With native
+  // buckets none does, so that those cost nothing where there are none.
+  std::uint64_t short_way_end = 0;
 };
 
 // Where a gauge lies in a bank: its value, then the time of its last write.

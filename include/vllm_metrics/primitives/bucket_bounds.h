@@ -65,10 +65,11 @@ class BucketBounds {
   bool has_table() const noexcept { return !table_.empty(); }
 
   // has_table(), and `v` is +0 or a positive finite number: as unsigned bits
-  // all others are larger.
+  // all others are larger, or equal to this.
   bool can_look_up(double v) const noexcept {
     return std::bit_cast<std::uint64_t>(v) < look_up_end_;
   }
+  std::uint64_t look_up_end() const noexcept { return look_up_end_; }
 
   friend bool operator==(const BucketBounds& a,
                          const BucketBounds& b) noexcept {

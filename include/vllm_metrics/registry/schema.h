@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vllm_metrics/primitives/bucket_bounds.h"
+#include "vllm_metrics/primitives/native_format.h"
 #include "vllm_metrics/registry/family.h"
 #include "vllm_metrics/registry/labels.h"
 
@@ -15,12 +16,14 @@ namespace vllm_metrics::inline v0 {
 //   counter    1 word: an unsigned integer or a double, by Family::number
 //   gauge      1 word: a double
 //   histogram  a word for each bucket (not cumulative, the last is +Inf),
-//              then the sum, a double
+//              then the sum, a double; then, if it has native buckets, their
+//              words (primitives/native_format.h)
 struct Series {
   LabelSet labels = {};  // sorted by name once registered
   std::uint32_t offset = 0;
   std::shared_ptr<const BucketBounds> bounds =
-      nullptr;           // histograms only; may differ between series
+      nullptr;  // histograms only; may differ between series
+  std::uint32_t native_buckets = 0;  // histograms only; 0: none
   double created = 0.0;  // seconds since 1970, of the series' registration
 };
 
@@ -37,8 +40,10 @@ struct Schema {
 };
 
 // How many words a series of this kind takes.
-inline std::size_t word_count(MetricKind kind, const BucketBounds* bounds) {
-  return kind == MetricKind::kHistogram ? bounds->bucket_count() + 1 : 1;
+inline std::size_t word_count(MetricKind kind, const BucketBounds* bounds,
+                              std::uint32_t native_buckets = 0) {
+  if (kind != MetricKind::kHistogram) return 1;
+  return bounds->bucket_count() + 1 + native_word_count(native_buckets);
 }
 
 }  // namespace vllm_metrics::inline v0

@@ -34,6 +34,13 @@ struct Snapshot {
     return std::bit_cast<double>(
         words[series.offset + series.bounds->bucket_count()]);
   }
+  // The same observations once more, in native buckets. Without such: no
+  // counts. native_histogram.h reads quantiles from it.
+  NativeView native(const Series& series) const {
+    return native_view(std::span(words).subspan(
+        series.offset + word_count(MetricKind::kHistogram, series.bounds.get()),
+        native_word_count(series.native_buckets)));
+  }
 };
 
 }  // namespace vllm_metrics::inline v0
