@@ -16,10 +16,10 @@ set(model_config_includes stats absl)
 foreach(room IN ITEMS registry catalogue exposition loggers http)
   set(${room}_sources_include fmt)
 endforeach()
-list(APPEND http_sources_include microhttpd.h)
+list(APPEND http_sources_include microhttpd.h zlib.h)
 set(model_config_sources_include nlohmann)
 
-set(third_party absl fmt nlohmann microhttpd.h)
+set(third_party absl fmt nlohmann microhttpd.h zlib.h)
 
 # Sets `owner` to the room or library an include belongs to, to nothing when
 # any file may have it.

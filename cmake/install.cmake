@@ -57,7 +57,7 @@ vllm_metrics_install_pkgconfig(core "${PROJECT_DESCRIPTION}"
 if(TARGET vllm_metrics_http)
   vllm_metrics_install_pkgconfig(http "Serves vllm_metrics over HTTP"
     PUBLIC vllm_metrics-core
-    PRIVATE libmicrohttpd fmt)
+    PRIVATE libmicrohttpd zlib fmt)
 endif()
 if(TARGET vllm_metrics_model_config)
   vllm_metrics_install_pkgconfig(model_config

@@ -20,7 +20,7 @@ set(CPACK_DEBIAN_PACKAGE_DEPENDS libabsl-dev)
 if(NOT BUILD_SHARED_LIBS)
   string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libfmt-dev")
   if(TARGET vllm_metrics_http)
-    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libmicrohttpd-dev")
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libmicrohttpd-dev, zlib1g-dev")
   endif()
 endif()
 

@@ -11,8 +11,10 @@ namespace vllm_metrics::inline v0::http {
 // What a client asked, as far as it matters to the answer. Valid for the call.
 struct Request {
   std::string_view method;
-  std::string_view path;         // decoded, without the query
-  std::string_view accept = {};  // the header; empty without one
+  std::string_view path;  // decoded, without the query
+  // Headers; empty without one.
+  std::string_view accept = {};
+  std::string_view accept_encoding = {};
 };
 
 // One header of an answer. Both texts live as long as whoever made it.

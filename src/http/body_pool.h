@@ -24,11 +24,11 @@ class BodyPool {
  public:
   BodyPool() { idle_.reserve(kKept); }
 
-  std::unique_ptr<Body> take(std::string_view text) {
+  // With the text of an earlier answer in it.
+  std::unique_ptr<Body> take() {
     auto body = idle_.empty() ? std::make_unique<Body>(Body{this, {}})
                               : std::move(idle_.back());
     if (!idle_.empty()) idle_.pop_back();
-    body->text = text;
     return body;
   }
 

@@ -46,6 +46,7 @@ RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
     : registry_(std::move(registry)),
       health_path_(options.health_path),
       wants_process_metrics_(options.process_metrics),
+      may_compress_(options.gzip),
       text_(options.text_format),
       open_metrics_options_(options.open_metrics) {}
 
@@ -64,9 +65,17 @@ Answer RequestHandler::answer(const Request& request) noexcept {
 Answer RequestHandler::page(const Request& request) noexcept {
   const WireFormatChoice choice = choose_wire_format(request.accept);
   try {
+    const std::string_view text = render(choice.format);
+    auto body = bodies_.take();
+    const bool compressed = may_compress_ &&
+                            accepts_gzip(request.accept_encoding) &&
+                            gzip_.compress(text, body->text);
+    if (!compressed) body->text = text;
     return {.headers = {{{"Content-Type", choice.content_type.data()},
-                         {"Vary", "Accept"}}},
-            .page = render(choice.format)};
+                         {"Vary", "Accept, Accept-Encoding"},
+                         compressed ? Header{"Content-Encoding", "gzip"}
+                                    : Header{}}},
+            .page = std::move(body)};
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
@@ -76,14 +85,14 @@ Answer RequestHandler::page(const Request& request) noexcept {
   }
 }
 
-std::unique_ptr<Body> RequestHandler::render(WireFormat format) {
+std::string_view RequestHandler::render(WireFormat format) {
   registry_->snapshot(snapshot_);
   if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
   if (format != WireFormat::kOpenMetrics) {
-    return bodies_.take(text_.render(snapshot_));
+    return text_.render(snapshot_);
   }
   if (!open_metrics_) open_metrics_.emplace(open_metrics_options_);
-  return bodies_.take(open_metrics_->render(snapshot_));
+  return open_metrics_->render(snapshot_);
 }
 
 void RequestHandler::add_process_metrics() {

@@ -6,6 +6,7 @@
 
 #include "src/http/answer.h"
 #include "src/http/body_pool.h"
+#include "src/http/gzip.h"
 #include "vllm_metrics/exposition/negotiation.h"
 #include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
@@ -33,13 +34,15 @@ class RequestHandler {
 
  private:
   Answer page(const Request& request) noexcept;
-  std::unique_ptr<Body> render(WireFormat format);
+  std::string_view render(WireFormat format);
   bool add_missing_process_metrics();
 
   const std::shared_ptr<Registry> registry_;
   const std::string health_path_;
   const bool wants_process_metrics_;
+  const bool may_compress_;
   BodyPool bodies_;
+  Gzip gzip_;
   TextFormat text_;
   const OpenMetricsOptions open_metrics_options_;
   std::optional<OpenMetrics> open_metrics_;  // once it was asked for

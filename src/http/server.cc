@@ -311,14 +311,15 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
     *upload_size = 0;
     return MHD_YES;
   }
-  return send(
-      connection,
-      server.answer(
-          connection,
-          {.method = method,
-           .path = path,
-           .accept =
-               find_header(connection, MHD_HTTP_HEADER_ACCEPT).value_or("")}));
+  const auto header = [connection](std::string_view name) {
+    return find_header(connection, name).value_or("");
+  };
+  const Request asked{
+      .method = method,
+      .path = path,
+      .accept = header(MHD_HTTP_HEADER_ACCEPT),
+      .accept_encoding = header(MHD_HTTP_HEADER_ACCEPT_ENCODING)};
+  return send(connection, server.answer(connection, asked));
 }
 
 Answer Exposer::Server::answer(MHD_Connection* connection,

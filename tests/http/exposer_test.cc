@@ -17,39 +17,17 @@
 #include <vector>
 
 #include "tests/http/client.h"
+#include "tests/http/served.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/registry/registry.h"
 
 using Catch::Matchers::Contains;
-using vllm_metrics::Counter;
 using vllm_metrics::Registry;
 using vllm_metrics::SnapshotSource;
 using vllm_metrics::http::Exposer;
 using vllm_metrics::http::ExposerOptions;
 
 namespace {
-
-constexpr auto kType = "text/plain; version=0.0.4; charset=utf-8";
-constexpr auto kPage =
-    "# HELP tokens_total Tokens.\n"
-    "# TYPE tokens_total counter\n"
-    "tokens_total 3.0\n";
-
-// A registry with one counter at 3, and its endpoint on a free port.
-struct Served {
-  explicit Served(ExposerOptions options = {})
-      : tokens(*registry->add_counter({.name = "tokens", .help = "Tokens."})) {
-    options.port = 0;
-    options.process_metrics = false;
-    tokens->inc(3);
-    exposer = *Exposer::start(registry, options);
-  }
-  int port() const { return exposer->port(); }
-
-  std::shared_ptr<Registry> registry = Registry::create();
-  vllm_metrics::Handle<Counter> tokens;
-  std::unique_ptr<Exposer> exposer;
-};
 
 std::size_t occurrences(const std::string& text, const std::string& part) {
   std::size_t count = 0;
@@ -190,54 +168,6 @@ TEST_CASE("Exposer: an HTTP/1.0 client gets its page and the end", "[http]") {
   CHECK(answer.status == 200);
   CHECK(answer.body == kPage);
   CHECK(client.read_to_end().empty());
-}
-
-// Prometheus 3 refuses a target whose type it does not know.
-TEST_CASE("Exposer: without a usable Accept it is text 0.0.4, fully typed",
-          "[http]") {
-  const Served served;
-  const auto accept =
-      GENERATE(std::string(), "Accept: */*\r\n", "Accept: application/json\r\n",
-               "Accept: application/openmetrics-text;version=9.9.9\r\n",
-               "Accept: " + std::string(8192, ',') + "\r\n");
-  CAPTURE(accept);
-  const auto answer = get(served.port(), "/metrics", accept);
-  CHECK(answer.status == 200);
-  CHECK(answer.headers.at("content-type") == kType);
-  CHECK(answer.body == kPage);
-}
-
-TEST_CASE("Exposer: text 1.0.0 is for who names it, with the same body",
-          "[http]") {
-  const Served served;
-  const auto answer =
-      get(served.port(), "/metrics",
-          "Accept: text/plain;version=1.0.0;escaping=allow-utf-8;q=0.4,"
-          "text/plain;version=0.0.4;q=0.3,*/*;q=0.1\r\n");
-  CHECK(answer.status == 200);
-  CHECK(answer.headers.at("content-type") ==
-        "text/plain; version=1.0.0; charset=utf-8");
-  CHECK(answer.headers.at("vary") == "Accept");
-  CHECK(answer.body == kPage);
-}
-
-// The type without the end mark makes Prometheus throw the scrape away.
-TEST_CASE("Exposer: who asks for OpenMetrics gets its type and its body",
-          "[http]") {
-  const Served served;
-  const auto answer =
-      get(served.port(), "/metrics",
-          "Accept: application/openmetrics-text;version=1.0.0\r\n");
-  CHECK(answer.status == 200);
-  CHECK(answer.headers.at("content-type") ==
-        "application/openmetrics-text; version=1.0.0; charset=utf-8");
-  CHECK(answer.headers.at("vary") == "Accept");
-  CHECK(answer.body ==
-        "# HELP tokens Tokens.\n"
-        "# TYPE tokens counter\n"
-        "tokens_total 3.0\n"
-        "# EOF\n");
-  CHECK(get(served.port(), "/metrics", "Accept: text/plain\r\n").body == kPage);
 }
 
 TEST_CASE("Exposer: a port that is taken is an error, and recording goes on",

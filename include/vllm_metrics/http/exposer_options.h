@@ -53,6 +53,11 @@ struct ExposerOptions {
   TextFormatOptions text_format = {};
   OpenMetricsOptions open_metrics = {};
 
+  // Compresses pages for clients that accept it, as Prometheus does: to about a
+  // tenth, for 1 to 2 ms of the endpoint's thread per MB. Turn it off where all
+  // scrapers are on the same machine.
+  bool gzip = true;
+
   // Adds `process_*` (add_process_metrics) to the registry for as long as the
   // endpoint runs. Left out without an error where they are on the page
   // already, or the system has no /proc. Turn it off when several engines
