@@ -19,6 +19,8 @@ namespace {
 
 LifecycleState state_of(const Lifecycle& lifecycle,
                         const StatLoggerOptions& options) {
+  // Nearly all, without reading the version once more.
+  if (!lifecycle.deprecated_in.has_value()) return LifecycleState::kCurrent;
   return state_of(lifecycle,
                   running_release(options).value_or(options.wire_version));
 }
