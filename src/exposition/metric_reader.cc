@@ -203,13 +203,17 @@ void MetricReader::finish() { std::ranges::stable_sort(values_, before); }
 
 std::vector<const MetricValue*> MetricReader::select(
     std::string_view name, const Labels& where) const {
-  auto range = std::ranges::equal_range(values_, name, {}, &MetricValue::name);
-  const std::string_view shorter = without_total(name);
-  if (range.empty() && shorter != name)
-    range = std::ranges::equal_range(values_, shorter, {}, &MetricValue::name);
+  const auto is_before = [](const MetricValue& value, std::string_view text) {
+    return value.name < text;
+  };
+  auto at = std::lower_bound(values_.begin(), values_.end(), name, is_before);
+  if (at == values_.end() || at->name != name) {
+    name = without_total(name);
+    at = std::lower_bound(values_.begin(), values_.end(), name, is_before);
+  }
   std::vector<const MetricValue*> found;
-  for (const MetricValue& value : range) {
-    if (has_labels(value.labels, where)) found.push_back(&value);
+  for (; at != values_.end() && at->name == name; ++at) {
+    if (has_labels(at->labels, where)) found.push_back(&*at);
   }
   return found;
 }

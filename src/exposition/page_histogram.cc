@@ -15,9 +15,12 @@ void finish_histogram(PageFormat format, const PageFamily& family,
   std::vector<PageBucket>& buckets = series.buckets;
   if (!std::ranges::is_sorted(buckets, {}, &PageBucket::bound))
     std::ranges::stable_sort(buckets, {}, &PageBucket::bound);
-  const auto twice = std::ranges::unique(buckets, {}, &PageBucket::bound);
-  if (!twice.empty()) {
-    buckets.erase(twice.begin(), twice.end());
+  const auto same_bound = [](const PageBucket& a, const PageBucket& b) {
+    return a.bound == b.bound;
+  };
+  const auto twice = std::unique(buckets.begin(), buckets.end(), same_bound);
+  if (twice != buckets.end()) {
+    buckets.erase(twice, buckets.end());
     fault("has a bucket twice; allowed: each le once");
   }
   if (buckets.empty() || !std::isinf(buckets.back().bound) ||
