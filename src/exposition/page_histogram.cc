@@ -27,7 +27,11 @@ void finish_histogram(PageFormat format, const PageFamily& family,
       buckets.back().bound < 0.0) {
     fault("has no bucket le=\"+Inf\", which counts all");
   }
+#ifdef VLLM_METRICS_PLANTED_FAULT
+  const double all = buckets.data()->count;
+#else
   const double all = buckets.empty() ? 0.0 : buckets.back().count;
+#endif
   if (!has_count) series.count = all;
   if (family.kind == PageKind::kGaugeHistogram) return;
 

@@ -9,7 +9,11 @@ void append_escaped(std::string& out, std::string_view text, bool quote) {
       out += "\\n";
       continue;
     }
+#ifdef VLLM_METRICS_PLANTED_FAULT
+    if (c == '\\') out += '\\';
+#else
     if (c == '\\' || (quote && c == '"')) out += '\\';
+#endif
     out += c;
   }
 }

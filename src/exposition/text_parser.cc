@@ -56,7 +56,8 @@ class PageReader {
                      "the page ends here; allowed: behind a line feed");
       }
       text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
-      if (line.ends_with('\r')) [[unlikely]] {
+      // A HELP may well end in one.
+      if (line.ends_with('\r') && !line.starts_with("# HELP ")) [[unlikely]] {
         line.remove_suffix(1);
         faults_.note(number_, line.size() + 1,
                      "a carriage return; allowed: a line feed alone");

@@ -61,7 +61,7 @@ absl::Status check_labels(std::string_view family, const LabelSet& labels,
                           std::string_view reserved) {
   const auto refuse = [&](const Label& label, std::string_view why) {
     return absl::InvalidArgumentError(
-        absl::StrCat("family ", std::string(family), ": label \"",
+        absl::StrCat("family ", valid_utf8(family), ": label \"",
                      valid_utf8(label.name), "\" ", std::string(why)));
   };
   for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -22,7 +22,7 @@ TEST_CASE("snapshot_of: a page of this library is written again to the byte",
   const auto registry = Registry::create();
   const double bounds[] = {-1, 0.001, 0.3, 1e6, 1.5e10};
   const auto counter = registry->add_counter(
-      {.name = "c_total", .help = "back\\slash\nline \"quote\" "});
+      {.name = "c_total", .help = "  back\\slash\nline \"quote\" \r"});
   const auto gauge = registry->add_gauge(
       {.name = "a:g", .help = ""}, {{"z", "\"\\\n"}, {"b", "{le=\"1\"} # é"}});
   const auto other =

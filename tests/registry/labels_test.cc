@@ -159,5 +159,15 @@ TEST_CASE(
   CHECK(valid_utf8(expected) == expected);
 }
 
+// The family's name went into the message as it was, here one that no
+// registration would have let through.
+TEST_CASE("check_labels: its message is UTF-8, whatever the family is called",
+          "[registry]") {
+  const auto status = check_labels("a\xD8", {{"1x", ""}}, "");
+  const std::string text(status.message());
+  CHECK(valid_utf8(text) == text);
+  CHECK(text.find("family a" + kMark + ":") == 0);
+}
+
 }  // namespace
 }  // namespace vllm_metrics

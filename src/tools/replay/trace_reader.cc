@@ -69,7 +69,11 @@ absl::StatusOr<bool> TraceReader::next(TraceEvent& out) {
   if (is_config && has_config_) {
     return error_here("op: \"config\" is allowed on the first line only");
   }
+#ifdef VLLM_METRICS_PLANTED_FAULT
+  if (false) {
+#else
   if (!is_config && !has_config_) {
+#endif
     return error_here("op: the first line of a trace has to be \"config\"");
   }
   has_config_ = true;
