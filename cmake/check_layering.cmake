@@ -9,7 +9,7 @@ set(registry_includes primitives absl)
 set(catalogue_includes stats registry absl)
 set(exposition_includes registry absl)
 set(loggers_includes primitives stats catalogue registry absl)
-set(http_includes exposition registry absl)
+set(http_includes exposition catalogue registry absl)
 set(model_config_includes stats absl)
 
 # What only the sources of a room may include, never its public headers.

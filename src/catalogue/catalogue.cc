@@ -6,6 +6,7 @@
 
 #include "src/catalogue/engine_metrics.h"
 #include "src/catalogue/feature_metrics.h"
+#include "src/catalogue/http_metrics.h"
 #include "src/catalogue/info_metrics.h"
 #include "src/catalogue/offload_metrics.h"
 #include "src/catalogue/request_metrics.h"
@@ -17,13 +18,14 @@ constexpr auto kCatalogue = [] {
   std::array<MetricSpec,
              std::size(kEngineMetrics) + std::size(kRequestMetrics) +
                  std::size(kFeatureMetrics) + std::size(kOffloadMetrics) +
-                 std::size(kInfoMetrics)>
+                 std::size(kInfoMetrics) + std::size(kHttpMetrics)>
       all{};
   auto end = std::ranges::copy(kEngineMetrics, all.begin()).out;
   end = std::ranges::copy(kRequestMetrics, end).out;
   end = std::ranges::copy(kFeatureMetrics, end).out;
   end = std::ranges::copy(kOffloadMetrics, end).out;
-  std::ranges::copy(kInfoMetrics, end);
+  end = std::ranges::copy(kInfoMetrics, end).out;
+  std::ranges::copy(kHttpMetrics, end);
   return all;
 }();
 
@@ -43,6 +45,7 @@ constexpr MetricGroup kGroups[] = {
     {"Simple KV offloading", MetricId::kSimpleKvOffloadSaveOutcomes},
     {"Facts", MetricId::kLoraRequestsInfo},
     {"The library about itself", MetricId::kRejectedSamples},
+    {"The HTTP endpoint about itself", MetricId::kHttpRequests},
 };
 
 constexpr bool in_order_of_id() {

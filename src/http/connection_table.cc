@@ -37,6 +37,7 @@ void ConnectionTable::Connection::end_request(TimePoint now) {
   if (state == State::kCut) return;
   state = State::kWaiting;
   since = now;
+  end = End::kClient;
 }
 
 ConnectionTable::ConnectionTable(const ConnectionLimits& limits)
@@ -85,7 +86,9 @@ void ConnectionTable::note_arrivals(TimePoint now) {
 void ConnectionTable::sweep(TimePoint now) {
   for (Connection& connection : connections_) {
     if (const auto due = deadline(connection); due && *due <= now) {
-      cut(connection);
+      cut(connection, connection.state == State::kWaiting
+                          ? End::kKeepAliveTimeout
+                          : End::kRequestTimeout);
     }
   }
   trim(limits_.max_connections, now);
@@ -119,9 +122,9 @@ void ConnectionTable::trim(std::size_t allowed, TimePoint now) {
       }
     }
     if (idle != nullptr && now - idle->since >= kIdleGrace) {
-      cut(*idle);
+      cut(*idle, End::kCrowdedOut);
     } else if (slow != nullptr && now - slow->since >= kAnswerGrace) {
-      cut(*slow);
+      cut(*slow, End::kCrowdedOut);
     } else {
       return;
     }
@@ -130,11 +133,11 @@ void ConnectionTable::trim(std::size_t allowed, TimePoint now) {
 
 void ConnectionTable::cut_all() {
   for (Connection& connection : connections_) {
-    if (deadline(connection)) cut(connection);
+    if (deadline(connection)) cut(connection, End::kClient);
   }
 }
 
-void ConnectionTable::cut(Connection& connection) {
+void ConnectionTable::cut(Connection& connection, End end) {
   // An answer that nobody fetches is not kept in the kernel's memory either.
   if (connection.state == State::kRequest) {
     const linger drop{.l_onoff = 1, .l_linger = 0};
@@ -142,6 +145,7 @@ void ConnectionTable::cut(Connection& connection) {
   }
   shutdown(connection.fd, SHUT_RDWR);
   connection.state = State::kCut;
+  connection.end = end;
   ++cut_;
 }
 

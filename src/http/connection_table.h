@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <vector>
 
@@ -25,6 +26,15 @@ class ConnectionTable {
  public:
   using TimePoint = std::chrono::steady_clock::time_point;
 
+  // Why a connection ended, in the order of the catalogue's reasons.
+  enum class End : std::uint8_t {
+    kClient,
+    kNoRequest,
+    kRequestTimeout,
+    kKeepAliveTimeout,
+    kCrowdedOut,
+  };
+
   struct Connection {
     void begin_request(TimePoint now);
     void end_request(TimePoint now);
@@ -38,7 +48,9 @@ class ConnectionTable {
     };
     int fd = -1;
     State state = State::kFree;
-    TimePoint since;  // begin of what the deadline is about
+    TimePoint since;             // begin of what the deadline is about
+    End end = End::kNoRequest;   // when nothing else happens
+    std::size_t body_bytes = 0;  // of the answer that is being sent
   };
 
   explicit ConnectionTable(const ConnectionLimits& limits);
@@ -61,6 +73,7 @@ class ConnectionTable {
   // Above the limit there is a reserve, so that a newcomer is in before an old
   // one is out. Only when that is used up do others wait in the kernel.
   std::size_t capacity() const { return connections_.size(); }
+  std::size_t size() const { return size_; }
   bool full() const { return size_ == capacity(); }
   bool at_limit() const { return live() >= limits_.max_connections; }
 
@@ -68,7 +81,7 @@ class ConnectionTable {
   std::optional<TimePoint> deadline(const Connection& connection) const;
   std::size_t live() const { return size_ - cut_; }
   void trim(std::size_t allowed, TimePoint now);
-  void cut(Connection& connection);
+  void cut(Connection& connection, End end);
 
   ConnectionLimits limits_;
   std::vector<Connection> connections_;

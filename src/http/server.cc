@@ -122,7 +122,8 @@ ConnectionTable::Connection& find(MHD_Connection* connection) {
 Exposer::Server::Server(std::shared_ptr<Registry> registry,
                         ExposerOptions options, Access access,
                         Listener listener)
-    : options_(std::move(options)),
+    : registry_(std::move(registry)),
+      options_(std::move(options)),
       access_(std::move(access)),
       pid_(getpid()),
       listener_(std::move(listener)),
@@ -131,7 +132,7 @@ Exposer::Server::Server(std::shared_ptr<Registry> registry,
                         static_cast<std::size_t>(options_.max_connections),
                     .request_timeout = options_.request_timeout,
                     .keep_alive_timeout = options_.keep_alive_timeout}),
-      handler_(std::move(registry), options_) {}
+      handler_(registry_, options_) {}
 
 Exposer::Server::~Server() { stop(); }
 
@@ -140,6 +141,9 @@ bool Exposer::Server::in_own_process() const { return getpid() == pid_; }
 absl::Status Exposer::Server::start(const std::optional<TlsIdentity>& tls) {
   if (auto status = start_daemon(tls); !status.ok()) return status;
   handler_.add_process_metrics();
+  if (options_.self_metrics) {
+    metrics_ = EndpointMetrics::add_to(*registry_, listener_.name);
+  }
   const SignalsBlocked blocked;
   const MutexLock lock(stop_mutex_);
   try {
@@ -243,6 +247,7 @@ void Exposer::Server::run() noexcept {
   listener_.file.remove();
   connections_.cut_all();
   daemon_.reset();
+  metrics_.reset();
   handler_.remove_process_metrics();
 }
 
@@ -271,10 +276,14 @@ void Exposer::Server::accept_waiting() {
                            SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0) {
       accept_failed_ = errno != EAGAIN;
+      if (accept_failed_ && metrics_) metrics_->count_accept_error();
       return;
     }
     // Closes it on failure.
-    MHD_add_connection(daemon_.get(), fd, address, size);
+    if (MHD_add_connection(daemon_.get(), fd, address, size) != MHD_YES &&
+        metrics_) {
+      metrics_->count_accept_error();
+    }
   } while (!connections_.at_limit());
 }
 
@@ -283,13 +292,17 @@ void Exposer::Server::on_connection(void* self, MHD_Connection* connection,
                                     MHD_ConnectionNotificationCode code) {
   auto& server = *static_cast<Server*>(self);
   if (code == MHD_CONNECTION_NOTIFY_CLOSED) {
-    server.connections_.close(*static_cast<Connection*>(*context));
+    auto& closed = *static_cast<Connection*>(*context);
+    if (server.metrics_) server.metrics_->count_end(closed.end);
+    server.connections_.close(closed);
+    server.note_open();
     return;
   }
   const int fd =
       MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)
           ->connect_fd;
   *context = &server.connections_.open(fd, Clock::now());
+  server.note_open();
 }
 
 // Called first when the headers are there, then for each piece of a body, then
@@ -319,7 +332,23 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
       .path = path,
       .accept = header(MHD_HTTP_HEADER_ACCEPT),
       .accept_encoding = header(MHD_HTTP_HEADER_ACCEPT_ENCODING)};
-  return send(connection, server.answer(connection, asked));
+  return server.respond(connection, asked);
+}
+
+MHD_Result Exposer::Server::respond(MHD_Connection* connection,
+                                    const Request& request) noexcept {
+  const auto begin = Clock::now();
+  Answer made = answer(connection, request);
+  const auto time = Clock::now() - begin;
+  const unsigned int status = made.status;
+  const bool has_page = made.page != nullptr;
+  const std::size_t size = has_page ? made.page->text.size() : made.text.size();
+  const auto result = send(connection, std::move(made));
+  if (!metrics_ || result != MHD_YES) return result;
+  metrics_->count_answer(status);
+  if (has_page) metrics_->observe_render(time);
+  find(connection).body_bytes = request.method == "HEAD" ? 0 : size;
+  return result;
 }
 
 Answer Exposer::Server::answer(MHD_Connection* connection,
@@ -334,10 +363,15 @@ Answer Exposer::Server::answer(MHD_Connection* connection,
   return handler_.answer(request);
 }
 
-void Exposer::Server::on_request_end(void* /*self*/, MHD_Connection* connection,
+void Exposer::Server::on_request_end(void* self, MHD_Connection* connection,
                                      void** /*request*/,
-                                     MHD_RequestTerminationCode /*code*/) {
-  find(connection).end_request(Clock::now());
+                                     MHD_RequestTerminationCode code) {
+  auto& server = *static_cast<Server*>(self);
+  Connection& ended = find(connection);
+  if (server.metrics_ && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
+    server.metrics_->count_body(ended.body_bytes);
+  }
+  ended.end_request(Clock::now());
 }
 
 }  // namespace vllm_metrics::inline v0::http

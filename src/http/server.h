@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "src/http/access.h"
 #include "src/http/connection_table.h"
+#include "src/http/endpoint_metrics.h"
 #include "src/http/listener.h"
 #include "src/http/request_handler.h"
 #include "src/http/tls.h"
@@ -61,7 +62,13 @@ class Exposer::Server {
   void run() noexcept;
   int wait_ms(bool pausing) const;
   void accept_waiting();
+  MHD_Result respond(MHD_Connection* connection,
+                     const Request& request) noexcept;
   Answer answer(MHD_Connection* connection, const Request& request) noexcept;
+
+  void note_open() noexcept {
+    if (metrics_) metrics_->connections(connections_.size());
+  }
 
   static void on_log(void* self, const char* format, std::va_list arguments);
   static MHD_Result on_request(void* self, MHD_Connection* connection,
@@ -74,6 +81,7 @@ class Exposer::Server {
                             void** context,
                             MHD_ConnectionNotificationCode code);
 
+  const std::shared_ptr<Registry> registry_;
   const ExposerOptions options_;
   const Access access_;
   const pid_t pid_;
@@ -82,6 +90,7 @@ class Exposer::Server {
 
   ConnectionTable connections_;
   RequestHandler handler_;
+  std::optional<EndpointMetrics> metrics_;
   std::string complaint_;  // of MHD, when it does not start
   Daemon daemon_;
   bool has_tls_ = false;

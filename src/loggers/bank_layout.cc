@@ -57,6 +57,7 @@ bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
     case Condition::kKvConnector:  // the connector brings them
     case Condition::kLora:
     case Condition::kEngineInitialized:
+    case Condition::kHttpEndpoint:
       return false;
     case Condition::kSelfMetrics:
       return options.self_metrics;

@@ -195,7 +195,8 @@ TEST_CASE(
     CAPTURE(std::string(spec.name));
     const bool is_own = spec.name.starts_with("vllm_metrics_");
     CHECK(is_own != is_vllms(spec));
-    CHECK(is_own == (spec.condition == Condition::kSelfMetrics));
+    CHECK(is_own == (spec.condition == Condition::kSelfMetrics ||
+                     spec.condition == Condition::kHttpEndpoint));
   }
 }
 

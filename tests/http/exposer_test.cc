@@ -174,7 +174,7 @@ TEST_CASE("Exposer: a port that is taken is an error, and recording goes on",
           "[http]") {
   const auto registry = Registry::create();
   auto tokens = *registry->add_counter({.name = "tokens", .help = "Tokens."});
-  ExposerOptions options{.process_metrics = false};
+  ExposerOptions options{.process_metrics = false, .self_metrics = false};
   {
     const TakenPort taken;
     options.port = taken.port;
@@ -204,8 +204,9 @@ TEST_CASE("Exposer: two endpoints never share a port, and end in any order",
                                          .port = served.port()};
   CHECK_FALSE(Exposer::start(served.registry, everywhere).ok());
 
-  auto other =
-      *Exposer::start(served.registry, {.port = 0, .process_metrics = false});
+  auto other = *Exposer::start(
+      served.registry,
+      {.port = 0, .process_metrics = false, .self_metrics = false});
   CHECK(get(other->port(), "/metrics").body == kPage);
   if (GENERATE(true, false)) {
     served.exposer.reset();
@@ -312,8 +313,9 @@ TEST_CASE("Exposer: stop() closes the port and the connections, twice too",
 }
 
 TEST_CASE("Exposer: a registry without a metric is an empty page", "[http]") {
-  const auto exposer = *Exposer::start(Registry::create(),
-                                       {.port = 0, .process_metrics = false});
+  const auto exposer = *Exposer::start(
+      Registry::create(),
+      {.port = 0, .process_metrics = false, .self_metrics = false});
   const auto answer = get(exposer->port(), "/metrics");
   CHECK(answer.status == 200);
   CHECK(answer.headers.at("content-type") == kType);

@@ -49,6 +49,7 @@ std::unique_ptr<Exposer> serve(
     std::shared_ptr<Registry> registry = Registry::create()) {
   options.port = 0;
   options.process_metrics = false;
+  options.self_metrics = false;
   return *Exposer::start(std::move(registry), options);
 }
 

@@ -18,6 +18,7 @@ struct Served {
       : tokens(*registry->add_counter({.name = "tokens", .help = "Tokens."})) {
     options.port = 0;
     options.process_metrics = false;
+    options.self_metrics = false;
     tokens->inc(3);
     exposer = *vllm_metrics::http::Exposer::start(registry, options);
   }

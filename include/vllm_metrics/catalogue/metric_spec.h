@@ -101,6 +101,12 @@ enum class MetricId : std::uint8_t {
   kLoggerErrors,
   kUndeclaredEngineRecords,
   kSampledKvTransfers,
+  kHttpRequests,
+  kHttpResponseBytes,
+  kHttpRenderSeconds,
+  kHttpConnections,
+  kHttpClosedConnections,
+  kHttpAcceptErrors,
 };
 
 // When a family is on the page.
@@ -114,13 +120,15 @@ enum class Condition : std::uint8_t {
   kLora,               // LoRA adapters can be loaded
   kEngineInitialized,  // log_engine_initialized() was called
   kSelfMetrics,        // the library's own, unless switched off
+  kHttpEndpoint,       // an http::Exposer serves the page, unless switched off
 };
 
 // Whose series a family has.
 enum class Scope : std::uint8_t {
-  kEngine,   // labels model_name and engine, and the extra one if any
-  kInfo,     // labels of its own, known at run time only
-  kManager,  // label model_name, and the extra one if any
+  kEngine,    // labels model_name and engine, and the extra one if any
+  kInfo,      // labels of its own, known at run time only
+  kManager,   // label model_name, and the extra one if any
+  kEndpoint,  // label address, and the extra one if any
 };
 
 // A label beside those of the scope. `values` is the closed set, in the order

@@ -64,6 +64,11 @@ struct ExposerOptions {
   // share a process and only one endpoint is to show it.
   bool process_metrics = true;
 
+  // Adds `vllm_metrics_http_*` for as long as the endpoint runs: requests,
+  // connections and render times of this endpoint, told from others by the
+  // label `address`. No client chooses a name or label.
+  bool self_metrics = true;
+
   // A path that answers `ok` as long as the endpoint's thread runs, and says
   // nothing else: for liveness probes. "" for none.
   std::string health_path = "/health";

@@ -43,6 +43,8 @@ std::string condition_text(const MetricSpec& spec) {
       return "after `log_engine_initialized()`";
     case Condition::kSelfMetrics:
       return "`self_metrics`";
+    case Condition::kHttpEndpoint:
+      return "`ExposerOptions::self_metrics`";
   }
   return "";
 }
@@ -50,6 +52,10 @@ std::string condition_text(const MetricSpec& spec) {
 std::string sample_name(const MetricSpec& spec) {
   return std::string(spec.name) +
          (spec.kind == MetricKind::kCounter ? "_total" : "");
+}
+
+std::string_view main_label(const MetricSpec& spec) {
+  return spec.scope == Scope::kEndpoint ? "address" : "model_name";
 }
 
 std::vector<std::string> labels_of(const MetricSpec& spec) {
@@ -60,7 +66,7 @@ std::vector<std::string> labels_of(const MetricSpec& spec) {
   if (spec.id == MetricId::kSimpleKvOffloadInfo)
     return {"engine",     "model_name",   "backend",
             "page_cache", "lazy_offload", "capacity_blocks"};
-  std::vector<std::string> labels{"model_name"};
+  std::vector<std::string> labels{std::string(main_label(spec))};
   if (spec.scope == Scope::kEngine) labels.insert(labels.begin(), "engine");
   if (!spec.extra_label.name.empty())
     labels.emplace_back(spec.extra_label.name);
@@ -106,8 +112,8 @@ std::string bucket_text(const MetricSpec& spec) {
 std::string recipe(const MetricSpec& spec) {
   const std::string by =
       spec.extra_label.name.empty()
-          ? "model_name"
-          : fmt::format("model_name, {}", spec.extra_label.name);
+          ? std::string(main_label(spec))
+          : fmt::format("{}, {}", main_label(spec), spec.extra_label.name);
   if (spec.scope == Scope::kInfo) return std::string(spec.name);
   switch (spec.kind) {
     case MetricKind::kCounter:
