@@ -1,5 +1,5 @@
 # `cpack -G DEB` in a build folder makes one Debian package: libraries, headers,
-# CMake and pkg-config files, programs.
+# CMake and pkg-config files, programs, and what operators get.
 set(CPACK_PACKAGE_NAME vllm-metrics)
 set(CPACK_PACKAGE_CONTACT
   "vllm_metrics maintainers <maintainers@vllm-metrics.invalid>")
@@ -26,5 +26,9 @@ endif()
 
 install(FILES cmake/copyright
   DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/doc/vllm-metrics)
+install(DIRECTORY examples/observability
+  DESTINATION ${CMAKE_INSTALL_DATAROOTDIR}/vllm-metrics
+  USE_SOURCE_PERMISSIONS
+  PATTERN __pycache__ EXCLUDE)
 
 include(CPack)

@@ -3,6 +3,7 @@
 import pathlib
 import re
 import subprocess
+import sys
 import tempfile
 
 import observability
@@ -105,6 +106,19 @@ class Configs(observability.ObservabilityTest):
             content = self.load(f"kubernetes/{name}.yml")
             self.assertEqual(set(content), {"apiVersion", "kind", "metadata", "spec"})
             self.assertLessEqual({"name", "namespace"}, set(content["metadata"]))
+
+    def test_the_operator_gets_the_same_rules(self):
+        script = self.project.examples / "kubernetes" / "prometheusrule.py"
+        done = run(sys.executable, script, "--label", "release=prometheus")
+        objects = list(yaml.safe_load_all(done.stdout))
+        self.assertEqual(
+            [one["metadata"]["labels"] for one in objects],
+            [{"release": "prometheus"}] * len(self.project.rule_files),
+        )
+        self.assertEqual(
+            [one["spec"] for one in objects],
+            [yaml.safe_load(f.read_text("utf-8")) for f in self.project.rule_files],
+        )
 
     def test_both_autoscalers_scale_alike(self):
         keda = self.load("kubernetes/keda.yml")["spec"]

@@ -33,7 +33,7 @@ FIRING = {
     ],
     "long-prompts": ["VllmTtftHigh", "VllmTtftPrefillDominates"],
     "prefill-interference": ["VllmStreamsStutter"],
-    "bandwidth-bound": ["VllmMemoryBandwidthBound"],
+    "bandwidth-bound": ["VllmDecodeSlow", "VllmMemoryBandwidthBound"],
     "compute-bound": [
         "VllmComputeBound", "VllmRequestsWaiting", "VllmStepBudgetFull",
         "VllmTtftHigh", "VllmTtftQueueDominates",

@@ -360,7 +360,7 @@ CACHE = Dashboard(
             Panel("Cache configuration", "none", "As the engine said at its start.",
                   [Query('vllm:cache_config_info{instance=~"$instance",'
                          'engine=~"$engine"}')],
-                  kind="table", width=12),
+                  kind="table", hidden=("Value",), width=12),
         ]),
     ],
 )
@@ -435,7 +435,7 @@ SCHEDULING = Dashboard(
             Panel("Adapters with requests", "dateTimeAsIso",
                   "The value is when it was so. vLLM keeps every set it ever had. Empty"
                   " unless LoRA is on.",
-                  [Query('vllm:lora_requests_info{instance=~"$instance"}')],
+                  [Query('vllm:lora_requests_info{instance=~"$instance"} * 1000')],
                   kind="table", width=16),
         ]),
     ],

@@ -26,7 +26,7 @@ class Query:
 @dataclasses.dataclass
 class Panel:
     """`limits` colours from a value on: {0.85: "orange"}; below it is green.
-    `options` goes into Grafana's options as it is."""
+    `hidden` are columns of a table."""
 
     title: str
     unit: str
@@ -38,7 +38,7 @@ class Panel:
     stacked: bool = False
     width: int | None = None
     height: int = HEIGHT
-    options: dict = dataclasses.field(default_factory=dict)
+    hidden: tuple = ()
 
     def json(self):
         out = {
@@ -47,14 +47,14 @@ class Panel:
             "description": self.about,
             "datasource": DATASOURCE,
             "fieldConfig": {"defaults": self._defaults(), "overrides": []},
-            "options": self._options() | self.options,
+            "options": self._options(),
             "targets": [
                 self._target(query, chr(ord("A") + i))
                 for i, query in enumerate(self.queries)
             ],
         }
         if self.kind == "table":
-            hidden = {name: True for name in ("Time", "Value", "__name__", "job")}
+            hidden = {name: True for name in ("Time", "__name__", "job", *self.hidden)}
             out["transformations"] = [
                 {"id": "organize", "options": {"excludeByName": hidden}}
             ]
