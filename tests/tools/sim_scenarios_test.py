@@ -179,7 +179,8 @@ class Scenarios(sim_program.SimTest):
     def test_queue_saturated(self):
         self.check("queue-saturated", "w.usage > 0.88", "w.waiting_grew > 100",
                    "w.queue > 10 * w.prefill", "w.queue > w.decode",
-                   "w.preemptions < 0.05", "w.tensor < 0.5", "w.dram < 0.75")
+                   "w.mean('vllm:request_num_preemptions') < 0.4",
+                   "w.tensor < 0.5", "w.dram < 0.75")
 
     def test_false_saturation(self):
         self.check("false-saturation", "0.2 < w.usage < 0.65",
@@ -197,7 +198,7 @@ class Scenarios(sim_program.SimTest):
 
     def test_prefill_interference(self):
         self.check("prefill-interference", "w.itl_p99 > 6 * w.tpot",
-                   "w.tpot < 0.03", "w.itl_p99 > 0.2", "w.waiting < 3",
+                   "w.tpot < 0.03", "w.itl_p99 > 0.1", "w.waiting < 3",
                    "w.queue < 0.05",
                    "w.usage < 0.5", "w.tensor < 0.6")
 
@@ -263,8 +264,10 @@ class Scenarios(sim_program.SimTest):
         for scenario in self.names():
             window = self.window(scenario, 0)
             with self.subTest(scenario=scenario):
-                self.assertEqual(window.preemptions > 1,
-                                 scenario == "preemption-storm")
+                self.assertEqual(
+                    window.preemptions > 1 and
+                    window.mean("vllm:request_num_preemptions") > 0.5,
+                    scenario == "preemption-storm")
                 self.assertEqual(window.ended("abort") > 0,
                                  scenario == "clients-give-up")
                 self.assertEqual(window.dram > 0.75,

@@ -10,11 +10,17 @@ namespace {
 constexpr double kQueueLength = 3.0;  // requests: autoscalers' limit
 constexpr double kKvIsFull = 0.85;
 constexpr double kFewPreemptions = 3.0;
-constexpr double kRarePreemption = 0.02;  // for each ended request
+// For each ended request. Where requests queue for the KV cache some are
+// preempted too, and the queue is what is to be told.
+constexpr double kRarePreemption = 0.02;
+constexpr double kRareInQueue = 0.5;
 constexpr double kTensorIsBusy = 0.6;
 constexpr double kDramIsBusy = 0.75;
 constexpr double kMostlyDecode = 0.85;
-constexpr double kStutter = 4.0;  // ITL p99 / p50
+constexpr double kSlowMemory = 0.015;  // seconds per output token
+constexpr double kStutter = 6.0;       // ITL p99 / p50
+constexpr double kFlat = 0.1;          // of the requests that run
+constexpr double kFullStep = 0.4;      // p50 / p99
 
 double mean_of(const std::optional<Distribution>& taken) {
   return taken.has_value() ? taken->mean() : 0.0;
@@ -31,16 +37,20 @@ bool queues(const Reading& r, const CaseSigns& is) {
   return !r.queue_time.has_value() || is.queue > is.prefill;
 }
 
+// But for the one or two that have just ended.
 bool running_is_flat(const Reading& r) {
-  return r.running.has_value() && r.running->after > 0.0 &&
-         r.running->before == r.running->after;
+  if (!r.running.has_value()) return false;
+  const double most = std::max(r.running->before, r.running->after);
+  const double least = std::min(r.running->before, r.running->after);
+  return least > 0.0 && most - least <= std::max(2.0, kFlat * most);
 }
 
 bool steps_are_full(const Reading& r, const CaseSigns& is) {
   if (!r.step_tokens.has_value()) return false;
-  const double top = r.step_tokens->quantile(0.99);
   const double running = r.running.has_value() ? r.running->mean() : 0.0;
-  return is.step_tokens > 0.6 * top && is.step_tokens > 2.0 * running;
+  return r.step_tokens->quantile(0.5) >
+             kFullStep * r.step_tokens->quantile(0.99) &&
+         is.step_tokens > 2.0 * running;
 }
 
 double even_share(const Reading& r) {
@@ -78,13 +88,15 @@ CaseSigns::CaseSigns(const Reading& r, const Objectives& objectives)
   kv_is_full = kv_usage >= kKvIsFull;
   running_is_flat = doctor::running_is_flat(r);
   const double preemptions = r.preemptions.value_or(0.0);
-  preempts =
-      preemptions >= kFewPreemptions && preemptions > kRarePreemption * ended;
+  preempts = preemptions >= kFewPreemptions &&
+             preemptions > (queues ? kRareInQueue : kRarePreemption) * ended;
   steps_are_full = doctor::steps_are_full(r, *this);
   computes = r.tensor_active.has_value() ? *r.tensor_active > kTensorIsBusy
                                          : steps_are_full;
   reads_memory = decode_share > kMostlyDecode &&
-                 r.dram_active.value_or(1.0) > kDramIsBusy &&
+                 (r.dram_active.has_value()
+                      ? *r.dram_active > kDramIsBusy && tpot > kSlowMemory
+                      : tpot > objectives.tpot) &&
                  r.tensor_active.value_or(0.0) < kTensorIsBusy;
   stutters = itl_p99 > objectives.itl_p99 && itl_p99 > kStutter * itl_p50 &&
              tpot < objectives.tpot;

@@ -64,6 +64,14 @@ Evidence queue_time(const Case& c) {
           c.is.queue};
 }
 
+Evidence preemptions(const Case& c) {
+  std::string text = fmt::format("{:.0f} preemptions", *c.r.preemptions);
+  if (c.is.ended > 0.0)
+    text += fmt::format(", {:.2g} for each request that ended",
+                        *c.r.preemptions / c.is.ended);
+  return {"vllm:num_preemptions", std::move(text), *c.r.preemptions};
+}
+
 Evidence ttft(const Case& c) {
   return {"vllm:time_to_first_token_seconds",
           fmt::format("TTFT p95 {}; well enough: {}", seconds(c.is.ttft_p95),
@@ -124,15 +132,7 @@ MaybeFinding preemption_storm(const Case& c) {
       "preemption-storm", "Requests are preempted and computed again.",
       "More requests run than the KV cache has room for as they grow; each "
       "preemption throws its tokens away.");
-  found.evidence = {
-      {"vllm:num_preemptions",
-       fmt::format("{:.0f} preemptions, {:.2g} for each request that ended",
-                   *c.r.preemptions, *c.r.preemptions / c.is.ended),
-       *c.r.preemptions},
-      kv_usage(c)};
-  if (c.is.ended == 0.0)
-    found.evidence[0].text =
-        fmt::format("{:.0f} preemptions, no request ended", *c.r.preemptions);
+  found.evidence = {preemptions(c), kv_usage(c)};
   found.confidence = c.is.kv_is_full ? Confidence::kHigh : Confidence::kMedium;
   return found;
 }
@@ -145,6 +145,8 @@ MaybeFinding queue_saturated(const Case& c) {
       "end.");
   found.evidence = {waiting(c), kv_usage(c)};
   if (c.r.queue_time.has_value()) found.evidence.push_back(queue_time(c));
+  if (c.r.preemptions.value_or(0.0) > 0.0)
+    found.evidence.push_back(preemptions(c));
   found.confidence =
       c.r.queue_time.has_value() ? Confidence::kHigh : Confidence::kMedium;
   return found;
@@ -201,11 +203,19 @@ MaybeFinding scattered_sessions(const Case& c) {
 }
 
 MaybeFinding cache_thrashing(const Case& c) {
-  const auto rate = c.r.hit_rate();
-  if (!rate || !c.r.idle_before_evict || !c.r.reuse_gap) return {};
-  const double idle = c.r.idle_before_evict->quantile(0.5);
-  const double gap = c.r.reuse_gap->quantile(0.9);
-  if (*rate > 0.5 || *rate < 0.01 || idle > gap) return {};
+  // Nobody answers that fast; full of what runs, queued for, or busy, the
+  // engine would explain it otherwise.
+  constexpr double kShortMemory = 15.0;  // seconds
+  constexpr double kSomeHits = 0.005;    // that prompts share anything
+  constexpr double kFewHits = 0.5;
+  constexpr double kRoom = 0.7;
+  const double hits = c.r.hit_rate().value_or(0.0);
+  if (!c.r.idle_before_evict || c.is.queues || c.is.preempts || c.is.computes ||
+      c.is.kv_usage > kRoom || hits < kSomeHits || hits > kFewHits ||
+      scattered_sessions(c))
+    return {};
+  const double idle = c.r.idle_before_evict->mean();
+  if (idle > kShortMemory) return {};
   Finding found = finding(
       "cache-thrashing", "Cached prefixes are evicted before they are used.",
       "The KV cache is too small for the time between two requests of one "
@@ -213,13 +223,17 @@ MaybeFinding cache_thrashing(const Case& c) {
   found.evidence = {
       hit_rate(c),
       {"vllm:kv_block_idle_before_evict_seconds",
-       fmt::format("a block is evicted {} after its last use, median",
+       fmt::format("a block is evicted {} after its last use, mean",
                    seconds(idle)),
-       idle},
-      {"vllm:kv_block_reuse_gap_seconds",
-       fmt::format("one in ten uses comes {} or more after the last",
-                   seconds(gap)),
-       gap}};
+       idle}};
+  if (c.r.reuse_gap) {
+    const double gap = c.r.reuse_gap->mean();
+    found.evidence.push_back(
+        {"vllm:kv_block_reuse_gap_seconds",
+         fmt::format("those that are used in time are so after {}, mean",
+                     seconds(gap)),
+         gap});
+  }
   found.confidence = Confidence::kMedium;
   return found;
 }
@@ -227,7 +241,8 @@ MaybeFinding cache_thrashing(const Case& c) {
 MaybeFinding long_prompts(const Case& c) {
   constexpr double kLongPrompt = 4000.0;  // tokens, p95
   if (!c.is.ttft_is_bad || c.is.prefill < c.is.queue || c.is.computes ||
-      !c.r.prompt_length || c.r.prompt_length->quantile(0.95) < kLongPrompt)
+      !c.r.prompt_length || c.r.prompt_length->quantile(0.95) < kLongPrompt ||
+      scattered_sessions(c) || cache_thrashing(c))
     return {};
   Finding found = finding(
       "long-prompts", "First tokens are late because prompts are long.",
@@ -265,9 +280,7 @@ MaybeFinding prefill_interference(const Case& c) {
 }
 
 MaybeFinding bandwidth_bound(const Case& c) {
-  if (!c.is.reads_memory || c.is.tpot < c.objectives.tpot ||
-      c.is.itl_p50 < c.objectives.tpot / 2.0 || c.is.preempts)
-    return {};
+  if (!c.is.reads_memory || c.is.preempts || c.is.stutters) return {};
   Finding found = finding(
       "bandwidth-bound",
       "Every token is slow: the device's memory is the limit.",

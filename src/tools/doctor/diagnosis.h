@@ -10,8 +10,8 @@ namespace vllm_metrics::doctor {
 
 // What is still well enough.
 struct Objectives {
-  double ttft_p95 = 1.0;  // seconds
-  double itl_p99 = 0.2;   // seconds
+  double ttft_p95 = 0.5;  // seconds
+  double itl_p99 = 0.1;   // seconds
   double tpot = 0.05;     // seconds, mean
 };
 

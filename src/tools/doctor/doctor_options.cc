@@ -27,8 +27,8 @@ Two saved pages (- is standard input):
                       have a clock of their own)
 
 What is still well enough:
-  --ttft-p95 SECONDS  time to first token, 95th percentile (default 1)
-  --itl-p99 SECONDS   between two outputs, 99th percentile (default 0.2)
+  --ttft-p95 SECONDS  time to first token, 95th percentile (default 0.5)
+  --itl-p99 SECONDS   between two outputs, 99th percentile (default 0.1)
   --tpot SECONDS      per output token, mean of a request (default 0.05)
 
   --json              for programs: one object a report

@@ -20,15 +20,14 @@ void set_healthy(Parameters& p) {
 void set_idle(Parameters& p) { p.workload.rate = 1e-6; }
 
 // More is asked for than the KV cache holds: it is full, and the queue grows.
-// A cap on places keeps preemptions rare.
+// Outputs are short beside the prompts, so that few outgrow it.
 void set_queue_saturated(Parameters& p) {
-  p.scheduler.max_num_seqs = 30;
-  p.engine.num_gpu_blocks = 5250;
-  p.workload = {.rate = 9.0,
-                .prompt_tokens = 2400.0,
-                .prompt_spread = 0.05,
-                .output_tokens = 480.0,
-                .output_spread = 0.05,
+  p.engine.num_gpu_blocks = 1500;
+  p.workload = {.rate = 12.0,
+                .prompt_tokens = 1200.0,
+                .prompt_spread = 0.1,
+                .output_tokens = 300.0,
+                .output_spread = 0.1,
                 .prefix_share = 0.0};
 }
 
@@ -54,13 +53,12 @@ void set_long_prompts(Parameters& p) {
 
 // Short chats, and among them prompts that take a step of their own.
 void set_prefill_interference(Parameters& p) {
-  p.scheduler.max_num_batched_tokens = 16384;
-  p.workload = {.rate = 8.0,
+  p.workload = {.rate = 6.0,
                 .prompt_tokens = 300.0,
-                .prompt_spread = 0.2,
+                .prompt_spread = 0.15,
                 .output_tokens = 200.0,
-                .long_prompt_share = 0.2,
-                .long_prompt_tokens = 7500.0,
+                .long_prompt_share = 0.42,
+                .long_prompt_tokens = 4700.0,
                 .prefix_share = 0.0};
 }
 
@@ -90,16 +88,18 @@ void set_compute_bound(Parameters& p) {
 // Outputs are long, so that what was admitted outgrows the KV cache.
 void set_preemption_storm(Parameters& p) {
   p.engine.num_gpu_blocks = 3000;
-  p.workload = {.rate = 5.0,
+  p.workload = {.rate = 7.0,
                 .prompt_tokens = 400.0,
                 .output_tokens = 1200.0,
                 .output_spread = 0.4};
 }
 
-// Conversations go on after their blocks have been given to others.
+// Conversations go on after their blocks have been given to others. Steps are
+// small, so that what is computed again makes no stream wait.
 void set_cache_thrashing(Parameters& p) {
+  p.scheduler.max_num_batched_tokens = 1024;
   p.engine.num_gpu_blocks = 2200;
-  p.workload = {.concurrency = 70,
+  p.workload = {.concurrency = 80,
                 .think_time = 30.0,
                 .turns = 8,
                 .prompt_tokens = 700.0,
