@@ -273,7 +273,7 @@ class Scenarios(sim_program.SimTest):
                 self.assertEqual(window.dram > 0.75,
                                  scenario == "bandwidth-bound")
                 self.assertEqual(
-                    window.hit_rate_before > 2 * window.hit_rate > 0,
+                    window.hit_rate_before > max(0.5, 2 * window.hit_rate),
                     scenario == "scattered-sessions")
 
     def names(self):

@@ -38,7 +38,7 @@ class Writer {
  public:
   explicit Writer(const TextStyle& style)
       : style_(style),
-        width_(static_cast<std::size_t>(std::max(40, style.width))) {}
+        width_(static_cast<std::size_t>(std::max(60, style.width))) {}
 
   // `text` in lines of the width, the first behind `head`, the others below it.
   void paragraph(std::string_view head, std::string_view text) {

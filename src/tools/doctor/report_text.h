@@ -8,7 +8,7 @@
 namespace vllm_metrics::doctor {
 
 struct TextStyle {
-  int width = 80;      // columns, at least 40 are used
+  int width = 80;      // columns, at least 60 are used
   bool color = false;  // ANSI, for a terminal
 };
 
