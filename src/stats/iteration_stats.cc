@@ -33,6 +33,9 @@ FinishedRequestStats finished(FinishReason reason, double now,
   stats.is_corrupted = request.is_corrupted;
   stats.num_cached_tokens = request.num_cached_tokens;
   stats.num_preemptions = request.num_preemptions;
+  if (request.first_token_ts.has_value())
+    stats.first_token_latency = request.first_token_latency;
+  stats.trace = request.trace;
   return stats;
 }
 

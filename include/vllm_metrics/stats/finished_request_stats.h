@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "vllm_metrics/stats/finish_reason.h"
+#include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -32,6 +33,9 @@ struct FinishedRequestStats {
   bool is_corrupted = false;
   std::int64_t num_cached_tokens = 0;  // of the prompt, local and external
   std::int64_t num_preemptions = 0;
+  // Seconds, wall: arrival to the first output. Unset: it had none.
+  std::optional<double> first_token_latency = {};
+  TraceContext trace = {};  // what the request came with
 };
 
 }  // namespace vllm_metrics::inline v0

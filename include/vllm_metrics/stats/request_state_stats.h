@@ -6,6 +6,7 @@
 #include <string>
 
 #include "vllm_metrics/stats/lora_stats.h"
+#include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -72,6 +73,10 @@ struct RequestStateStats {
   std::optional<double> first_token_ts = {};
   // Seconds, wall: arrival to the first output.
   double first_token_latency = 0.0;
+
+  // Filled by the engine when the request arrives, e.g. from its `traceparent`
+  // header (parse_traceparent).
+  TraceContext trace = {};
 };
 
 }  // namespace vllm_metrics::inline v0
