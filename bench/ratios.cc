@@ -28,6 +28,7 @@
 #include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/primitives/bank.h"
+#include "vllm_metrics/protobuf/protobuf_format.h"
 #include "vllm_metrics/registry/registry.h"
 
 namespace vllm_metrics::bench {
@@ -220,6 +221,7 @@ void measure_page(Ratios& ratios) {
   std::size_t memcpys[3];
   std::size_t scrapes[3];
   OpenMetrics open_metrics;
+  protobuf::ProtobufFormat protobuf_format;
   // Apart from prometheus-cpp, which leaves nothing in the caches.
   Contest ours;
   for (const std::size_t engines : {1U, 8U, 64U}) {
@@ -246,6 +248,11 @@ void measure_page(Ratios& ratios) {
         for (std::size_t n = 0; n < times; ++n)
           open_metrics.render(pages[0]->registry());
       });
+  const auto protobuf_scrape =
+      ours.add("1 engines: scrape as protobuf", [&](std::size_t times) {
+        for (std::size_t n = 0; n < times; ++n)
+          protobuf_format.render(pages[0]->registry());
+      });
   ours.run();
 
   double promcpp_vs_scrape = std::numeric_limits<double>::infinity();
@@ -264,6 +271,8 @@ void measure_page(Ratios& ratios) {
   ratios.push_back({"scrape_vs_memcpy", ours.ratio(scrapes[0], memcpys[0]), 8});
   ratios.push_back({"openmetrics_vs_text",
                     ours.ratio(open_metrics_scrape, scrapes[0]), 1.3});
+  ratios.push_back(
+      {"protobuf_vs_text", ours.ratio(protobuf_scrape, scrapes[0]), 1.5});
   ratios.push_back({"promcpp_scrape_vs_scrape", promcpp_vs_scrape, 60, true});
   ratios.push_back({"scrape_64_vs_1", ours.ratio(scrapes[2], scrapes[0]), 80});
 }

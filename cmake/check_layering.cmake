@@ -11,6 +11,7 @@ set(exposition_includes registry absl)
 set(loggers_includes primitives stats catalogue registry absl)
 set(http_includes exposition catalogue registry absl)
 set(model_config_includes stats absl)
+set(protobuf_includes exposition registry)
 
 # What only the sources of a room may include, never its public headers.
 foreach(room IN ITEMS registry catalogue exposition loggers http)
@@ -19,7 +20,9 @@ endforeach()
 list(APPEND http_sources_include microhttpd.h zlib.h)
 set(model_config_sources_include nlohmann)
 
-set(third_party absl fmt nlohmann microhttpd.h zlib.h)
+set(protobuf_sources_include protozero)
+
+set(third_party absl fmt nlohmann protozero microhttpd.h zlib.h)
 
 # Sets `owner` to the room or library an include belongs to, to nothing when
 # any file may have it.

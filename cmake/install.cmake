@@ -9,6 +9,9 @@ endif()
 if(TARGET vllm_metrics_model_config)
   list(APPEND components model_config)
 endif()
+if(TARGET vllm_metrics_protobuf)
+  list(APPEND components protobuf)
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vllm_metrics)
 
 foreach(component IN LISTS components)
@@ -64,4 +67,8 @@ if(TARGET vllm_metrics_model_config)
     "Reads a model's shape for vllm_metrics from its config.json"
     PUBLIC vllm_metrics-core
     PRIVATE absl_strings)
+endif()
+if(TARGET vllm_metrics_protobuf)
+  vllm_metrics_install_pkgconfig(protobuf "Writes vllm_metrics as protobuf"
+    PUBLIC vllm_metrics-core)
 endif()

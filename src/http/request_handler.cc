@@ -48,7 +48,8 @@ RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
       wants_process_metrics_(options.process_metrics),
       may_compress_(options.gzip),
       text_(options.text_format),
-      open_metrics_options_(options.open_metrics) {}
+      open_metrics_options_(options.open_metrics),
+      make_protobuf_(options.protobuf) {}
 
 Answer RequestHandler::answer(const Request& request) noexcept {
   const bool is_page =
@@ -63,7 +64,8 @@ Answer RequestHandler::answer(const Request& request) noexcept {
 
 // A source of series may be a user's own, and throw whatever it likes.
 Answer RequestHandler::page(const Request& request) noexcept {
-  const WireFormatChoice choice = choose_wire_format(request.accept);
+  const WireFormatChoice choice = choose_wire_format(
+      request.accept, {.protobuf = make_protobuf_ != nullptr});
   try {
     const std::string_view text = render(choice.format);
     auto body = bodies_.take();
@@ -88,6 +90,11 @@ Answer RequestHandler::page(const Request& request) noexcept {
 std::string_view RequestHandler::render(WireFormat format) {
   registry_->snapshot(snapshot_);
   if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
+  if (format == WireFormat::kProtobuf) {
+    if (protobuf_ == nullptr) protobuf_ = make_protobuf_();
+    if (protobuf_ == nullptr) throw std::runtime_error("no protobuf writer");
+    return protobuf_->render(snapshot_);
+  }
   if (format != WireFormat::kOpenMetrics) {
     return text_.render(snapshot_);
   }

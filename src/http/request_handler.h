@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,6 +10,7 @@
 #include "src/http/gzip.h"
 #include "vllm_metrics/exposition/negotiation.h"
 #include "vllm_metrics/exposition/open_metrics.h"
+#include "vllm_metrics/exposition/page_writer.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/registry/registry.h"
@@ -46,6 +48,8 @@ class RequestHandler {
   TextFormat text_;
   const OpenMetricsOptions open_metrics_options_;
   std::optional<OpenMetrics> open_metrics_;  // once it was asked for
+  const std::function<std::unique_ptr<PageWriter>()> make_protobuf_;
+  std::unique_ptr<PageWriter> protobuf_;  // once it was asked for
   Snapshot snapshot_;
 
   // Ours once we could register them; another endpoint may have done it.

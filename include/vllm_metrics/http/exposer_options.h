@@ -1,10 +1,13 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "vllm_metrics/exposition/open_metrics.h"
+#include "vllm_metrics/exposition/page_writer.h"
 #include "vllm_metrics/exposition/text_format.h"
 
 namespace vllm_metrics::inline v0::http {
@@ -57,6 +60,10 @@ struct ExposerOptions {
   // tenth, for 1 to 2 ms of the endpoint's thread per MB. Turn it off where all
   // scrapers are on the same machine.
   bool gzip = true;
+
+  // Makes the writer for those who ask for protobuf, with which native
+  // histograms come: protobuf::page_writer. Null: they get what they name next.
+  std::function<std::unique_ptr<PageWriter>()> protobuf = {};
 
   // Adds `process_*` (add_process_metrics) to the registry for as long as the
   // endpoint runs. Left out without an error where they are on the page
