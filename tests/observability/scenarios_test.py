@@ -24,8 +24,9 @@ FIRING = {
     "healthy": [],
     "idle": [],
     "queue-saturated": [
-        "VllmCapacityBound", "VllmKvCacheNearlyFull", "VllmRequestsWaiting",
-        "VllmScaleOut", "VllmTtftHigh", "VllmTtftQueueDominates",
+        "VllmCapacityBound", "VllmKvCacheNearlyFull", "VllmPreemptions",
+        "VllmRequestsWaiting", "VllmScaleOut", "VllmTtftHigh",
+        "VllmTtftQueueDominates",
     ],
     "false-saturation": [
         "VllmFalseSaturation", "VllmRequestsWaiting", "VllmTtftHigh",
