@@ -12,6 +12,8 @@ PROGRAMS = (
     "vllm-metrics-doctor",
 )
 
+OF_PROMETHEUS = {"--enable-feature"}
+
 
 def flags_in(text):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", text))
@@ -105,7 +107,7 @@ class Names(pages.PagesTest):
             elif piece.startswith("./dev demo"):
                 known = helps["vllm-metrics-sim"] | of_dev
             elif piece.startswith("--"):
-                known = set().union(of_dev, *helps.values())
+                known = set().union(of_dev, OF_PROMETHEUS, *helps.values())
             else:
                 continue
             with self.subTest(page=page, code=piece):

@@ -57,6 +57,12 @@ class Configs(observability.ObservabilityTest):
         with tempfile.TemporaryDirectory() as folder:
             self.check_with_promtool(content, folder)
 
+    def test_prometheus_keeps_classic_buckets_beside_native_ones(self):
+        content = self.load("prometheus/native_histograms.yml")
+        for job in content["scrape_configs"]:
+            self.assertTrue(job.pop("scrape_classic_histograms"), "since 2.45")
+        self.assertEqual(content, self.load("prometheus/prometheus.yml"))
+
     def test_prometheus_takes_what_the_collector_scrapes_with(self):
         content = self.load("opentelemetry/collector.yml")
         with tempfile.TemporaryDirectory() as folder:
