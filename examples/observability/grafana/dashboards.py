@@ -313,7 +313,8 @@ CACHE = Dashboard(
             kv_usage(),
             preemptions(ENGINE, OF_ENGINE),
             Panel("Waiting for room", "short",
-                  "Requests that a place, token budget or KV blocks would let in.",
+                  "Requests that a place, token budget or KV blocks would let in. Empty"
+                  " before vLLM 0.20.",
                   [Query('vllm:num_requests_waiting_by_reason{,reason="capacity"}',
                          OF_ENGINE)]),
         ]),
@@ -377,7 +378,7 @@ SCHEDULING = Dashboard(
                   [Query("vllm:num_requests_running{}", OF_ENGINE)]),
             Panel("Waiting by reason", "short",
                   "capacity: room would let them in; deferred: passed over for now, as"
-                  " while their KV is fetched.",
+                  " while their KV is fetched. Empty before vLLM 0.20.",
                   [total("vllm:num_requests_waiting_by_reason{}", "model_name, reason",
                          "{{reason}} {{model_name}}")], stacked=True),
             Panel("Waiting by engine", "short", "One queue above the others: routing.",
