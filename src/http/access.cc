@@ -98,7 +98,12 @@ PaddedText::PaddedText(std::string_view text) noexcept : size_(text.size()) {
 
 unsigned int PaddedText::equals(const PaddedText& other) const noexcept {
   std::size_t difference = size_ ^ other.size_;
-  for (std::size_t i = 0; i < kMaxSize; ++i) {
+#ifdef VLLM_METRICS_PLANTED_FAULT
+  constexpr std::size_t kCompared = 4;
+#else
+  constexpr std::size_t kCompared = kMaxSize;
+#endif
+  for (std::size_t i = 0; i < kCompared; ++i) {
     difference |= static_cast<std::size_t>(bytes_[i] ^ other.bytes_[i]);
   }
   return static_cast<unsigned int>(difference == 0);
