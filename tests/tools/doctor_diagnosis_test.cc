@@ -8,16 +8,15 @@
 namespace vllm_metrics::doctor {
 namespace {
 
-// All observations at `value`, but one in a hundred and fifty at `rare`.
-Distribution around(double value, double rare = 0.0) {
-  Distribution out;
-  out.count = 1500.0;
+// All observations at `value`, or but one in fifty, at `rare`.
+HistogramValue around(double value, double rare = 0.0) {
+  HistogramValue out;
   out.sum = 1500.0 * value;
-  out.buckets = {{value * 0.99, 0.0}, {value * 1.01, 1500.0}};
+  out.bounds = {value * 0.99, value * 1.01};
+  out.buckets = {0, 1500, 1500};
   if (rare > 0.0) {
-    out.buckets[1].count = 1470.0;
-    out.buckets.push_back({rare * 0.99, 1470.0});
-    out.buckets.push_back({rare * 1.01, 1500.0});
+    out.bounds.insert(out.bounds.end(), {rare * 0.99, rare * 1.01});
+    out.buckets = {0, 1470, 1470, 1500, 1500};
   }
   return out;
 }

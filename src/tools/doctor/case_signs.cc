@@ -22,12 +22,12 @@ constexpr double kStutter = 6.0;       // ITL p99 / p50
 constexpr double kFlat = 0.1;          // of the requests that run
 constexpr double kFullStep = 0.4;      // p50 / p99
 
-double mean_of(const std::optional<Distribution>& taken) {
-  return taken.has_value() ? taken->mean() : 0.0;
+double mean_of(const std::optional<HistogramValue>& taken) {
+  return taken.has_value() ? mean(*taken) : 0.0;
 }
 
-double quantile_of(const std::optional<Distribution>& taken, double q) {
-  return taken.has_value() ? taken->quantile(q) : 0.0;
+double quantile_of(const std::optional<HistogramValue>& taken, double q) {
+  return taken.has_value() ? quantile(q, *taken) : 0.0;
 }
 
 bool queues(const Reading& r, const CaseSigns& is) {
@@ -48,8 +48,8 @@ bool running_is_flat(const Reading& r) {
 bool steps_are_full(const Reading& r, const CaseSigns& is) {
   if (!r.step_tokens.has_value()) return false;
   const double running = r.running.has_value() ? r.running->mean() : 0.0;
-  return r.step_tokens->quantile(0.5) >
-             kFullStep * r.step_tokens->quantile(0.99) &&
+  return quantile(0.5, *r.step_tokens) >
+             kFullStep * quantile(0.99, *r.step_tokens) &&
          is.step_tokens > 2.0 * running;
 }
 

@@ -82,7 +82,7 @@ Evidence ttft(const Case& c) {
 Evidence step_tokens(const Case& c) {
   return {"vllm:iteration_tokens_total",
           fmt::format("{:.0f} tokens in a step, mean; p99 {:.0f}",
-                      c.is.step_tokens, c.r.step_tokens->quantile(0.99)),
+                      c.is.step_tokens, quantile(0.99, *c.r.step_tokens)),
           c.is.step_tokens};
 }
 
@@ -214,7 +214,7 @@ MaybeFinding cache_thrashing(const Case& c) {
       c.is.kv_usage > kRoom || hits < kSomeHits || hits > kFewHits ||
       scattered_sessions(c))
     return {};
-  const double idle = c.r.idle_before_evict->mean();
+  const double idle = mean(*c.r.idle_before_evict);
   if (idle > kShortMemory) return {};
   Finding found = finding(
       "cache-thrashing", "Cached prefixes are evicted before they are used.",
@@ -227,7 +227,7 @@ MaybeFinding cache_thrashing(const Case& c) {
                    seconds(idle)),
        idle}};
   if (c.r.reuse_gap) {
-    const double gap = c.r.reuse_gap->mean();
+    const double gap = mean(*c.r.reuse_gap);
     found.evidence.push_back(
         {"vllm:kv_block_reuse_gap_seconds",
          fmt::format("those that are used in time are so after {}, mean",
@@ -241,7 +241,7 @@ MaybeFinding cache_thrashing(const Case& c) {
 MaybeFinding long_prompts(const Case& c) {
   constexpr double kLongPrompt = 4000.0;  // tokens, p95
   if (!c.is.ttft_is_bad || c.is.prefill < c.is.queue || c.is.computes ||
-      !c.r.prompt_length || c.r.prompt_length->quantile(0.95) < kLongPrompt ||
+      !c.r.prompt_length || quantile(0.95, *c.r.prompt_length) < kLongPrompt ||
       scattered_sessions(c) || cache_thrashing(c))
     return {};
   Finding found = finding(
@@ -252,9 +252,9 @@ MaybeFinding long_prompts(const Case& c) {
                     queue_time(c),
                     {"vllm:request_prompt_tokens",
                      fmt::format("prompts of {:.0f} tokens, mean; p95 {:.0f}",
-                                 c.r.prompt_length->mean(),
-                                 c.r.prompt_length->quantile(0.95)),
-                     c.r.prompt_length->mean()}};
+                                 mean(*c.r.prompt_length),
+                                 quantile(0.95, *c.r.prompt_length)),
+                     mean(*c.r.prompt_length)}};
   if (c.r.step_tokens) found.evidence.push_back(step_tokens(c));
   found.confidence = Confidence::kHigh;
   return found;

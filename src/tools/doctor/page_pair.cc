@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <set>
@@ -49,11 +51,11 @@ constexpr std::array<std::string_view, 1> kTensorActive = {
 constexpr std::array<std::string_view, 1> kDramActive = {
     "DCGM_FI_PROF_DRAM_ACTIVE"};
 
-struct DistributionNames {
-  std::optional<Distribution> Reading::*field;
+struct HistogramNames {
+  std::optional<HistogramValue> Reading::*field;
   std::array<std::string_view, 2> names;
 };
-constexpr DistributionNames kDistributions[] = {
+constexpr HistogramNames kHistograms[] = {
     {&Reading::step_tokens, {"vllm:iteration_tokens_total"}},
     {&Reading::ttft, {"vllm:time_to_first_token_seconds"}},
     {&Reading::itl,
@@ -166,38 +168,47 @@ std::optional<Level> level(const PagePair& pages, Names names,
   return sum;
 }
 
-// Adds `sign` times the buckets of `series`. Bounds that are new come in with
-// the count of the next lower one, so that the sum stays cumulative.
-void add(const PageSeries& series, double sign, Distribution& sum) {
-  sum.count += sign * series.count;
-  sum.sum += sign * series.sum.value_or(0.0);
-  if (sum.buckets.empty()) {
-    for (const PageBucket& bucket : series.buckets)
-      sum.buckets.push_back({bucket.bound, 0.0});
+HistogramValue value_of(const PageSeries& series) {
+  HistogramValue value;
+  for (const PageBucket& bucket : series.buckets) {
+    if (std::isfinite(bucket.bound)) value.bounds.push_back(bucket.bound);
+    value.buckets.push_back(static_cast<std::uint64_t>(bucket.count));
   }
-  for (Distribution::Bucket& bucket : sum.buckets) {
-    double count = 0.0;
-    for (const PageBucket& of_series : series.buckets) {
-      if (of_series.bound <= bucket.bound) count = of_series.count;
-    }
-    bucket.count += sign * count;
-  }
+  value.sum = series.sum.value_or(0.0);
+  return value;
 }
 
-std::optional<Distribution> distribution(const PagePair& pages, Names names,
-                                         Reading& reading) {
-  Distribution sum;
-  for_each_series(pages, names, reading.model,
-                  [&](const PageSeries* before, const PageSeries& after) {
-                    add(after, 1.0, sum);
-                    if (before == nullptr) return;
-                    if (before->count <= after.count) {
-                      add(*before, -1.0, sum);
-                    } else {
-                      reading.restarted = true;
-                    }
-                  });
-  if (sum.count <= 0.0) return std::nullopt;
+// Bounds that `sum` lacks are left out, those that `more` lacks have the count
+// of the next lower one: the sum stays cumulative.
+void add(const HistogramValue& more, HistogramValue& sum) {
+  if (sum.buckets.empty()) {
+    sum = more;
+    return;
+  }
+  for (std::size_t i = 0; i < sum.bounds.size(); ++i) {
+    const auto upper = std::ranges::upper_bound(more.bounds, sum.bounds[i]);
+    if (upper != more.bounds.begin())
+      sum.buckets[i] += more.buckets[static_cast<std::size_t>(
+          upper - more.bounds.begin() - 1)];
+  }
+  sum.buckets.back() += more.count();
+  sum.sum += more.sum;
+}
+
+std::optional<HistogramValue> histogram(const PagePair& pages, Names names,
+                                        Reading& reading) {
+  HistogramValue sum;
+  for_each_series(
+      pages, names, reading.model,
+      [&](const PageSeries* before, const PageSeries& after) {
+        if (after.buckets.empty()) return;
+        const HistogramValue start =
+            before == nullptr ? HistogramValue{} : value_of(*before);
+        const HistogramValue end = value_of(after);
+        reading.restarted |= end.count() < start.count();
+        add(before == nullptr ? end : vllm_metrics::increase(start, end), sum);
+      });
+  if (sum.count() == 0) return std::nullopt;
   return sum;
 }
 
@@ -309,8 +320,8 @@ Reading read_model(const PagePair& pages, std::string model,
   reading.prefix_queries_before =
       start_value(pages, kPrefixQueries, reading.model);
   reading.prefix_hits_before = start_value(pages, kPrefixHits, reading.model);
-  for (const DistributionNames& one : kDistributions)
-    reading.*one.field = distribution(pages, one.names, reading);
+  for (const HistogramNames& one : kHistograms)
+    reading.*one.field = histogram(pages, one.names, reading);
   reading.engines = engines(pages, reading);
   reading.tensor_active = gpu_mean(pages, kTensorActive);
   reading.dram_active = gpu_mean(pages, kDramActive);

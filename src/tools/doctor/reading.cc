@@ -1,9 +1,5 @@
 #include "src/tools/doctor/reading.h"
 
-#include <algorithm>
-#include <cmath>
-#include <limits>
-
 namespace vllm_metrics::doctor {
 namespace {
 
@@ -14,39 +10,6 @@ std::optional<double> ratio(std::optional<double> part,
 }
 
 }  // namespace
-
-double Distribution::quantile(double q) const {
-  if (count <= 0.0 || buckets.empty())
-    return std::numeric_limits<double>::quiet_NaN();
-  const double rank = q * count;
-  Bucket lower;
-  for (const Bucket& bucket : buckets) {
-    if (bucket.count >= rank) {
-      if (std::isinf(bucket.bound)) return lower.bound;
-      const double in_bucket = bucket.count - lower.count;
-      if (in_bucket <= 0.0) return bucket.bound;
-      return lower.bound +
-             (bucket.bound - lower.bound) * (rank - lower.count) / in_bucket;
-    }
-    lower = bucket;
-  }
-  return lower.bound;
-}
-
-double Distribution::share_up_to(double bound) const {
-  if (count <= 0.0) return 0.0;
-  Bucket lower;
-  for (const Bucket& bucket : buckets) {
-    if (bound < bucket.bound) {
-      if (std::isinf(bucket.bound)) return lower.count / count;
-      const double part =
-          std::max(0.0, bound - lower.bound) / (bucket.bound - lower.bound);
-      return (lower.count + part * (bucket.count - lower.count)) / count;
-    }
-    lower = bucket;
-  }
-  return 1.0;
-}
 
 bool Reading::is_active() const {
   const auto moved = [](std::optional<double> count) {

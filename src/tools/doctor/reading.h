@@ -4,28 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "vllm_metrics/exposition/histogram_value.h"
+
 namespace vllm_metrics::doctor {
-
-// What a histogram took between two pages, over all series of one model.
-struct Distribution {
-  struct Bucket {
-    double bound = 0.0;  // inclusive
-    double count = 0.0;  // cumulative
-  };
-
-  double count = 0.0;
-  double sum = 0.0;
-  std::vector<Bucket> buckets = {};  // ascending; the last is +Inf
-
-  double mean() const { return count > 0.0 ? sum / count : 0.0; }
-
-  // As PromQL's histogram_quantile. NaN without observations.
-  double quantile(double q) const;
-
-  // The share of the observations that are at most `bound`, interpolated in its
-  // bucket. 0 without observations.
-  double share_up_to(double bound) const;
-};
 
 // A gauge on both pages, summed over the series of one model.
 struct Level {
@@ -56,7 +37,7 @@ struct Endings {
 
 // What two pages of one server say about one model. Counts are those between
 // the pages; times are seconds. Nothing: the pages do not have that family, or
-// for a distribution, it took no value.
+// for a histogram, it took no value.
 struct Reading {
   std::string model = {};
   std::optional<double> elapsed = {};  // seconds between the pages
@@ -80,18 +61,18 @@ struct Reading {
   std::optional<double> prefix_queries_before = {};  // until the first page
   std::optional<double> prefix_hits_before = {};
   std::optional<double> external_hits = {};
-  std::optional<Distribution> step_tokens = {};
-  std::optional<Distribution> ttft = {};
-  std::optional<Distribution> itl = {};
-  std::optional<Distribution> tpot = {};
-  std::optional<Distribution> e2e = {};
-  std::optional<Distribution> queue_time = {};
-  std::optional<Distribution> prefill_time = {};
-  std::optional<Distribution> decode_time = {};
-  std::optional<Distribution> prompt_length = {};
-  std::optional<Distribution> output_length = {};
-  std::optional<Distribution> idle_before_evict = {};
-  std::optional<Distribution> reuse_gap = {};
+  std::optional<HistogramValue> step_tokens = {};
+  std::optional<HistogramValue> ttft = {};
+  std::optional<HistogramValue> itl = {};
+  std::optional<HistogramValue> tpot = {};
+  std::optional<HistogramValue> e2e = {};
+  std::optional<HistogramValue> queue_time = {};
+  std::optional<HistogramValue> prefill_time = {};
+  std::optional<HistogramValue> decode_time = {};
+  std::optional<HistogramValue> prompt_length = {};
+  std::optional<HistogramValue> output_length = {};
+  std::optional<HistogramValue> idle_before_evict = {};
+  std::optional<HistogramValue> reuse_gap = {};
 
   // From the GPUs' exporter, mean of both pages and all GPUs, 0 to 1.
   std::optional<double> tensor_active = {};

@@ -20,13 +20,13 @@ Json value(const std::optional<Level>& level) {
   return {{"before", value(level->before)}, {"after", value(level->after)}};
 }
 
-Json value(const std::optional<Distribution>& taken) {
+Json value(const std::optional<HistogramValue>& taken) {
   if (!taken.has_value()) return nullptr;
-  return {{"count", value(taken->count)},
-          {"mean", value(taken->mean())},
-          {"p50", value(taken->quantile(0.5))},
-          {"p95", value(taken->quantile(0.95))},
-          {"p99", value(taken->quantile(0.99))}};
+  return {{"count", taken->count()},
+          {"mean", value(mean(*taken))},
+          {"p50", value(quantile(0.5, *taken))},
+          {"p95", value(quantile(0.95, *taken))},
+          {"p99", value(quantile(0.99, *taken))}};
 }
 
 Json value(const std::optional<Endings>& ended) {

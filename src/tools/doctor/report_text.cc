@@ -147,23 +147,23 @@ void write_latencies(const Reading& reading, Writer& out) {
   std::vector<std::string> figures;
   if (reading.ttft)
     figures.push_back(fmt::format("TTFT p50 {}, p95 {}",
-                                  seconds(reading.ttft->quantile(0.5)),
-                                  seconds(reading.ttft->quantile(0.95))));
+                                  seconds(quantile(0.5, *reading.ttft)),
+                                  seconds(quantile(0.95, *reading.ttft))));
   if (reading.itl)
     figures.push_back(fmt::format("ITL p50 {}, p99 {}",
-                                  seconds(reading.itl->quantile(0.5)),
-                                  seconds(reading.itl->quantile(0.99))));
+                                  seconds(quantile(0.5, *reading.itl)),
+                                  seconds(quantile(0.99, *reading.itl))));
   if (reading.tpot)
-    figures.push_back("TPOT mean " + seconds(reading.tpot->mean()));
+    figures.push_back("TPOT mean " + seconds(mean(*reading.tpot)));
   if (reading.step_tokens)
-    figures.push_back("tokens per step " + number(reading.step_tokens->mean()));
+    figures.push_back("tokens per step " + number(mean(*reading.step_tokens)));
   out.figures(figures);
   if (reading.queue_time && reading.prefill_time && reading.decode_time) {
     out.figures(
         {fmt::format("a request's time: queue {}, prefill {}, decode {}",
-                     seconds(reading.queue_time->mean()),
-                     seconds(reading.prefill_time->mean()),
-                     seconds(reading.decode_time->mean()))});
+                     seconds(mean(*reading.queue_time)),
+                     seconds(mean(*reading.prefill_time)),
+                     seconds(mean(*reading.decode_time)))});
   }
 }
 
