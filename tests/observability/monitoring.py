@@ -154,7 +154,7 @@ class Monitoring:
         )
         wait_for(
             "scrapes",
-            lambda: self.value(f"count(count_over_time(up[1h]) >= {SCRAPES})")
+            lambda: self.value(f"count(sum_over_time(up[1h]) >= {SCRAPES})")
             == len(engines) + 2,
         )
 
