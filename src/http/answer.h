@@ -15,6 +15,13 @@ struct Request {
   // Headers; empty without one.
   std::string_view accept = {};
   std::string_view accept_encoding = {};
+  std::string_view host = {};
+  std::string_view origin = {};
+  std::string_view content_type = {};
+
+  // Of a POST to a page that takes one, as far as it is allowed.
+  std::string_view body = {};
+  bool body_is_too_large = false;
 };
 
 // One header of an answer. Both texts live as long as whoever made it.
@@ -29,6 +36,7 @@ struct Answer {
   // Either a text that lives as long as whoever made the answer, or a page.
   std::string_view text = {};
   std::unique_ptr<Body> page = {};
+  bool is_metrics = false;  // `page` is a rendered one
 };
 
 inline constexpr Header kPlainText{"Content-Type", "text/plain; charset=utf-8"};

@@ -15,7 +15,8 @@ class BodyPool;
 // of the page goes on to the next one meanwhile.
 struct Body {
   BodyPool* pool;
-  std::string text;
+  std::string text = {};
+  std::string content_type = {};  // of an extra page
 };
 
 // Keeps the bodies of the last answers, so that the next ones find memory of

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/escaping.h"
@@ -41,19 +43,48 @@ absl::Status check_permissions(int value) {
       "unix_permissions = ", octal, "; allowed: 0 to 0777, octal"));
 }
 
-absl::Status check_health_path(const std::string& path) {
+bool may_be_path(const std::string& path) {
   const auto is_wrong = [](char c) {
     return c <= ' ' || c > '~' || c == '?' || c == '#' || c == '%';
   };
-  if (path.empty() ||
-      (path.starts_with('/') && path.size() <= 256 && path != "/metrics" &&
-       path != "/metrics/" && std::ranges::none_of(path, is_wrong))) {
-    return absl::OkStatus();
-  }
+  return path.starts_with('/') && path.size() <= 256 && path != "/metrics" &&
+         path != "/metrics/" && std::ranges::none_of(path, is_wrong);
+}
+
+absl::Status check_health_path(const std::string& path) {
+  if (path.empty() || may_be_path(path)) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       "health_path = \"", absl::CHexEscape(path),
       "\"; allowed: none, or / and up to 255 printable ASCII characters, none "
       "of them a blank, ?, # or %; not /metrics"));
+}
+
+absl::Status check_extra_pages(const ExposerOptions& options) {
+  constexpr std::int64_t kMaxBody = std::int64_t{1} << 20;
+  std::vector<std::string_view> taken = {options.health_path};
+  for (const ExtraPage& page : options.extra_pages) {
+    const bool is_new = std::ranges::find(taken, page.path) == taken.end();
+    if (!may_be_path(page.path) || !is_new) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "extra_pages: path = \"", absl::CHexEscape(page.path),
+          "\"; allowed: / and up to 255 printable ASCII characters, none of "
+          "them a blank, ?, # or %; not /metrics, health_path, or that of "
+          "another page"));
+    }
+    if (page.answer == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("extra_pages: ", page.path, " has no answer"));
+    }
+    const auto size = static_cast<std::int64_t>(
+        std::min(page.max_body_bytes, static_cast<std::size_t>(kMaxBody) + 1));
+    if (absl::Status status =
+            check_range("extra_pages: max_body_bytes", size, {0, kMaxBody});
+        !status.ok()) {
+      return status;
+    }
+    taken.push_back(page.path);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status check(const ExposerOptions& options) {
@@ -61,6 +92,7 @@ absl::Status check(const ExposerOptions& options) {
   const absl::Status checks[] = {
       check_range("port", options.port, {0, 65535}),
       check_health_path(options.health_path),
+      check_extra_pages(options),
       check_permissions(options.unix_permissions),
       check_range("max_connections", options.max_connections, {1, 1024}),
       check_range("request_timeout", options.request_timeout.count(),

@@ -18,10 +18,21 @@ Answer not_found() {
           .text = "Not found. The metrics are at /metrics.\n"};
 }
 
-Answer method_not_allowed() {
+Answer method_not_allowed(bool takes_post = false) {
+  if (takes_post) {
+    return {.status = 405,
+            .headers = {kPlainText, {"Allow", "GET, HEAD, POST"}},
+            .text = "Method not allowed. Allowed: GET, HEAD, POST.\n"};
+  }
   return {.status = 405,
           .headers = {kPlainText, {"Allow", "GET, HEAD"}},
           .text = "Method not allowed. Allowed: GET, HEAD.\n"};
+}
+
+Answer too_large() {
+  return {.status = 413,
+          .headers = {kPlainText},
+          .text = "The body is larger than this page takes.\n"};
 }
 
 // The first line is for programs.
@@ -45,6 +56,7 @@ RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
                                const ExposerOptions& options)
     : registry_(std::move(registry)),
       health_path_(options.health_path),
+      extra_pages_(options.extra_pages),
       wants_process_metrics_(options.process_metrics),
       may_compress_(options.gzip),
       text_(options.text_format),
@@ -55,7 +67,10 @@ Answer RequestHandler::answer(const Request& request) noexcept {
   const bool is_page =
       request.path == "/metrics" || request.path == "/metrics/";
   const bool is_health = !health_path_.empty() && request.path == health_path_;
-  if (!is_page && !is_health) return not_found();
+  if (!is_page && !is_health) {
+    const ExtraPage* const extra = find_extra_page(request.path);
+    return extra == nullptr ? not_found() : extra_page(*extra, request);
+  }
   if (request.method != "GET" && request.method != "HEAD") {
     return method_not_allowed();
   }
@@ -69,18 +84,66 @@ Answer RequestHandler::page(const Request& request) noexcept {
   try {
     const std::string_view text = render(choice.format);
     auto body = bodies_.take();
-    const bool compressed = may_compress_ &&
-                            accepts_gzip(request.accept_encoding) &&
-                            gzip_.compress(text, body->text);
-    if (!compressed) body->text = text;
+    const bool compressed = compress(request, text, *body);
     return {.headers = {{{"Content-Type", choice.content_type.data()},
                          {"Vary", "Accept, Accept-Encoding"},
                          compressed ? Header{"Content-Encoding", "gzip"}
                                     : Header{}}},
-            .page = std::move(body)};
+            .page = std::move(body),
+            .is_metrics = true};
   } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (const std::length_error&) {
+    return out_of_memory();
+  } catch (...) {
+    return render_failed();
+  }
+}
+
+bool RequestHandler::compress(const Request& request, std::string_view text,
+                              Body& body) {
+  if (may_compress_ && accepts_gzip(request.accept_encoding) &&
+      gzip_.compress(text, body.text)) {
+    return true;
+  }
+  body.text = text;
+  return false;
+}
+
+const ExtraPage* RequestHandler::find_extra_page(
+    std::string_view path) const noexcept {
+  for (const ExtraPage& page : extra_pages_) {
+    if (page.path == path) return &page;
+  }
+  return nullptr;
+}
+
+Answer RequestHandler::extra_page(const ExtraPage& page,
+                                  const Request& request) noexcept {
+  const bool is_post = request.method == "POST" && page.takes_post;
+  if (request.method != "GET" && request.method != "HEAD" && !is_post) {
+    return method_not_allowed(page.takes_post);
+  }
+  if (request.body_is_too_large) return too_large();
+  try {
+    PageAnswer made = page.answer({.method = is_post ? "POST" : "GET",
+                                   .body = request.body,
+                                   .host = request.host,
+                                   .origin = request.origin,
+                                   .content_type = request.content_type});
+    if (made.status < 200 || made.status > 599) return render_failed();
+    auto body = bodies_.take();
+    const bool compressed = compress(request, made.body, *body);
+    body->content_type = std::move(made.content_type);
+    Answer answer{.status = static_cast<unsigned int>(made.status),
+                  .headers = {{{"Content-Type", body->content_type.c_str()},
+                               {"Vary", "Accept-Encoding"},
+                               {"X-Content-Type-Options", "nosniff"},
+                               compressed ? Header{"Content-Encoding", "gzip"}
+                                          : Header{}}}};
+    answer.page = std::move(body);
+    return answer;
+  } catch (const std::bad_alloc&) {
     return out_of_memory();
   } catch (...) {
     return render_failed();

@@ -4,6 +4,8 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "src/http/answer.h"
 #include "src/http/body_pool.h"
@@ -13,6 +15,7 @@
 #include "vllm_metrics/exposition/page_writer.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
+#include "vllm_metrics/http/extra_page.h"
 #include "vllm_metrics/registry/registry.h"
 #include "vllm_metrics/registry/snapshot.h"
 
@@ -27,6 +30,9 @@ class RequestHandler {
   RequestHandler(std::shared_ptr<Registry> registry,
                  const ExposerOptions& options);
 
+  // Null: there is none of this path.
+  const ExtraPage* find_extra_page(std::string_view path) const noexcept;
+
   // 503 with a type when the page cannot be made.
   Answer answer(const Request& request) noexcept;
 
@@ -36,11 +42,14 @@ class RequestHandler {
 
  private:
   Answer page(const Request& request) noexcept;
+  Answer extra_page(const ExtraPage& page, const Request& request) noexcept;
+  bool compress(const Request& request, std::string_view text, Body& body);
   std::string_view render(WireFormat format);
   bool add_missing_process_metrics();
 
   const std::shared_ptr<Registry> registry_;
   const std::string health_path_;
+  const std::vector<ExtraPage> extra_pages_;
   const bool wants_process_metrics_;
   const bool may_compress_;
   BodyPool bodies_;

@@ -16,7 +16,10 @@
 #include <cstdarg>
 #include <cstdint>
 #include <cstdio>
+#include <exception>
+#include <new>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -89,6 +92,29 @@ std::optional<std::string_view> find_header(MHD_Connection* connection,
   if (search.count > 1) return std::nullopt;
   return search.value;
 }
+
+// The body of a request to an extra page, as it comes in.
+struct Upload {
+  std::size_t allowed;
+  std::string text = {};
+  bool is_too_large = false;
+
+  // False without memory.
+  bool add(std::string_view part) noexcept {
+    is_too_large |= part.size() > allowed - text.size();
+    if (is_too_large) {
+      text.clear();
+      allowed = 0;  // nothing of it is kept
+      return true;
+    }
+    try {
+      text += part;
+    } catch (const std::exception&) {
+      return false;
+    }
+    return true;
+  }
+};
 
 // Keeps the engine's signals on the engine's threads: one started meanwhile
 // takes none but those that say what it did itself, or that it is profiled.
@@ -311,18 +337,21 @@ void Exposer::Server::on_connection(void* self, MHD_Connection* connection,
 MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
                                        const char* path, const char* method,
                                        const char* /*version*/,
-                                       const char* /*upload*/,
+                                       const char* upload,
                                        std::size_t* upload_size,
                                        void** request) {
   auto& server = *static_cast<Server*>(self);
   if (*request == nullptr) {
     find(connection).begin_request(Clock::now());
-    *request = self;
-    return MHD_YES;
+    *request = server.make_upload(path, method);
+    return *request == nullptr ? MHD_NO : MHD_YES;
   }
+  const bool has_upload = *request != &server;
+  Upload* const body = has_upload ? static_cast<Upload*>(*request) : nullptr;
   if (*upload_size != 0) {
+    const std::string_view part(upload, *upload_size);
     *upload_size = 0;
-    return MHD_YES;
+    return body == nullptr || body->add(part) ? MHD_YES : MHD_NO;
   }
   const auto header = [connection](std::string_view name) {
     return find_header(connection, name).value_or("");
@@ -331,8 +360,21 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
       .method = method,
       .path = path,
       .accept = header(MHD_HTTP_HEADER_ACCEPT),
-      .accept_encoding = header(MHD_HTTP_HEADER_ACCEPT_ENCODING)};
+      .accept_encoding = header(MHD_HTTP_HEADER_ACCEPT_ENCODING),
+      .host = header(MHD_HTTP_HEADER_HOST),
+      .origin = header(MHD_HTTP_HEADER_ORIGIN),
+      .content_type = header(MHD_HTTP_HEADER_CONTENT_TYPE),
+      .body = body != nullptr ? std::string_view(body->text) : "",
+      .body_is_too_large = body != nullptr && body->is_too_large};
   return server.respond(connection, asked);
+}
+
+// The server itself stands for a request whose body nobody reads.
+void* Exposer::Server::make_upload(std::string_view path,
+                                   std::string_view method) noexcept {
+  const ExtraPage* const page = handler_.find_extra_page(path);
+  if (page == nullptr || !page->takes_post || method != "POST") return this;
+  return new (std::nothrow) Upload{.allowed = page->max_body_bytes};
 }
 
 MHD_Result Exposer::Server::respond(MHD_Connection* connection,
@@ -342,11 +384,12 @@ MHD_Result Exposer::Server::respond(MHD_Connection* connection,
   const auto time = Clock::now() - begin;
   const unsigned int status = made.status;
   const bool has_page = made.page != nullptr;
+  const bool is_metrics = made.is_metrics;
   const std::size_t size = has_page ? made.page->text.size() : made.text.size();
   const auto result = send(connection, std::move(made));
   if (!metrics_ || result != MHD_YES) return result;
   metrics_->count_answer(status);
-  if (has_page) metrics_->observe_render(time);
+  if (is_metrics) metrics_->observe_render(time);
   find(connection).body_bytes = request.method == "HEAD" ? 0 : size;
   return result;
 }
@@ -364,9 +407,10 @@ Answer Exposer::Server::answer(MHD_Connection* connection,
 }
 
 void Exposer::Server::on_request_end(void* self, MHD_Connection* connection,
-                                     void** /*request*/,
+                                     void** request,
                                      MHD_RequestTerminationCode code) {
   auto& server = *static_cast<Server*>(self);
+  if (*request != &server) delete static_cast<Upload*>(*request);
   Connection& ended = find(connection);
   if (server.metrics_ && code == MHD_REQUEST_TERMINATED_COMPLETED_OK) {
     server.metrics_->count_body(ended.body_bytes);

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "absl/base/thread_annotations.h"
@@ -65,6 +66,7 @@ class Exposer::Server {
   MHD_Result respond(MHD_Connection* connection,
                      const Request& request) noexcept;
   Answer answer(MHD_Connection* connection, const Request& request) noexcept;
+  void* make_upload(std::string_view path, std::string_view method) noexcept;
 
   void note_open() noexcept {
     if (metrics_) metrics_->connections(connections_.size());

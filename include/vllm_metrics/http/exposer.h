@@ -15,8 +15,9 @@ namespace vllm_metrics::inline v0::http {
 
 // An HTTP endpoint for Prometheus: GET or HEAD of `/metrics` (or `/metrics/`)
 // answers the page of a registry, in the format that the client's `Accept` asks
-// for (negotiation.h), and one of `/health` that the endpoint is alive. Every
-// other path is 404, every other method 405, a missing login 401, a page that
+// for (negotiation.h), and one of `/health` that the endpoint is alive;
+// ExposerOptions::extra_pages are the embedder's own. Every other path is 404,
+// every other method 405, a missing login 401, a page that
 // could not be made 503; a query is ignored. Nothing that a client sends
 // becomes a metric.
 //

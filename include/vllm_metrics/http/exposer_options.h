@@ -9,6 +9,7 @@
 #include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/page_writer.h"
 #include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/http/extra_page.h"
 
 namespace vllm_metrics::inline v0::http {
 
@@ -79,6 +80,9 @@ struct ExposerOptions {
   // A path that answers `ok` as long as the endpoint's thread runs, and says
   // nothing else: for liveness probes. "" for none.
   std::string health_path = "/health";
+
+  // Further paths, each another one, and none of those above.
+  std::vector<ExtraPage> extra_pages = {};
 
   // --- Who may ask --------------------------------------------------------
 
