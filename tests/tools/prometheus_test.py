@@ -69,20 +69,21 @@ class Simulator:
 
 
 class Prometheus:
-    def __init__(self, target, folder):
+    def __init__(self, jobs, folder, flags=()):
         config = folder / "prometheus.yml"
         config.write_text(
             "global: {scrape_interval: 250ms, scrape_timeout: 250ms}\n"
-            "scrape_configs:\n"
-            "  - job_name: engine\n"
-            f"    static_configs: [{{targets: ['{target}']}}]\n",
+            "scrape_configs:\n" +
+            "".join(f"  - job_name: {name}\n"
+                    f"    static_configs: [{{targets: ['{target}']}}]\n"
+                    for name, target in jobs.items()),
             encoding="utf-8")
         port = free_port()
         self.log = open(folder / "prometheus.log", "w", encoding="utf-8")
         self.process = subprocess.Popen(
             ["prometheus", f"--config.file={config}",
              f"--storage.tsdb.path={folder / 'data'}",
-             f"--web.listen-address=127.0.0.1:{port}"],
+             f"--web.listen-address=127.0.0.1:{port}", *flags],
             stdout=self.log, stderr=self.log)
         self.api = f"http://127.0.0.1:{port}/api/v1"
 
@@ -111,7 +112,7 @@ class PrometheusTest(unittest.TestCase):
         cls.simulator = Simulator(cls.build_dir / "bin/vllm-metrics-sim", folder)
         cls.addClassCleanup(cls.simulator.stop)
         target = urllib.parse.urlparse(cls.simulator.url).netloc
-        cls.prometheus = Prometheus(target, folder)
+        cls.prometheus = Prometheus({"engine": target}, folder)
         cls.addClassCleanup(cls.prometheus.stop)
         finished = "sum(vllm:e2e_request_latency_seconds_count)"
         wait_for("finished requests in Prometheus",

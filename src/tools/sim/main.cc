@@ -25,6 +25,9 @@
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/version.h"
+#ifdef VLLM_METRICS_SIM_PROTOBUF
+#include "vllm_metrics/protobuf/protobuf_format.h"
+#endif
 
 namespace vllm_metrics::sim {
 namespace {
@@ -247,11 +250,15 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   RealTime time(options.speed);
   std::unique_ptr<http::Exposer> exposer;
   if (options.listen.has_value()) {
-    auto started = http::Exposer::start(
-        simulation.registry(),
-        {.address = options.listen->host,
-         .allow_all_interfaces = true,  // who types it means it
-         .port = options.listen->port});
+    http::ExposerOptions endpoint{.address = options.listen->host,
+                                  // Who types it means it.
+                                  .allow_all_interfaces = true,
+                                  .port = options.listen->port};
+#ifdef VLLM_METRICS_SIM_PROTOBUF
+    endpoint.protobuf = protobuf::page_writer;
+#endif
+    auto started =
+        http::Exposer::start(simulation.registry(), std::move(endpoint));
     if (!started.ok()) return fail(kExitUnusable, started.status());
     exposer = *std::move(started);
     // Not among the log lines: those are the same in every run of a seed.

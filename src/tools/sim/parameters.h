@@ -52,6 +52,7 @@ struct EngineParameters {
   // What is measured.
   bool kv_cache_metrics = false;
   double kv_cache_metrics_sample = 0.01;
+  bool native_histograms = false;  // of latencies
   bool cudagraph_metrics = false;
   bool enable_mfu_metrics = false;
   bool enable_logging_iteration_details = false;

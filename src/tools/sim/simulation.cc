@@ -136,6 +136,10 @@ StatLoggerOptions Simulation::logger_options() {
   if (engine.kv_transfer) {
     out.kv_connector = std::make_shared<NixlConnectorMetrics>();
   }
+  if (engine.native_histograms) {
+    // 2.2 % a bucket, from 1 ms to a minute and beyond.
+    out.native_latency_histograms = {.schema = 5, .max_buckets = 640};
+  }
   if (engine.cudagraph_metrics) {
     const CudaGraphs graphs;
     out.cudagraph.emplace();
