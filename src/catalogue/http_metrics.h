@@ -8,8 +8,8 @@ namespace vllm_metrics::inline v0 {
 
 // What an HTTP endpoint says about itself. A part of the catalogue.
 
-inline constexpr std::string_view kHttpCodes[] = {"200", "401", "404",  "405",
-                                                  "406", "503", "other"};
+inline constexpr std::string_view kHttpCodes[] = {"200", "400", "401",  "404",
+                                                  "405", "503", "other"};
 
 inline constexpr std::string_view kConnectionEnds[] = {
     "client", "no_request", "request_timeout", "keep_alive_timeout",

@@ -1,6 +1,7 @@
 #include "vllm_metrics/exposition/open_metrics.h"
 
 #include <memory>
+#include <utility>
 
 #include "src/exposition/page_plan.h"
 #include "vllm_metrics/registry/registry.h"
@@ -21,9 +22,11 @@ struct OpenMetrics::State {
   Snapshot snapshot;
 };
 
-OpenMetrics::OpenMetrics(OpenMetricsOptions options)
-    : state_(std::make_unique<State>(
-          State{PagePlan(kOpenMetrics, options.created_series), {}})) {}
+OpenMetrics::OpenMetrics(OpenMetricsOptions options,
+                         std::vector<std::string> names)
+    : state_(std::make_unique<State>(State{
+          PagePlan(kOpenMetrics, options.created_series, std::move(names)),
+          {}})) {}
 OpenMetrics::OpenMetrics(OpenMetrics&&) noexcept = default;
 OpenMetrics& OpenMetrics::operator=(OpenMetrics&&) noexcept = default;
 OpenMetrics::~OpenMetrics() = default;

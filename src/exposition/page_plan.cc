@@ -1,5 +1,6 @@
 #include "src/exposition/page_plan.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -60,12 +61,24 @@ std::string number_text(double value) {
   return {text, write_number(text, value)};
 }
 
+std::uint32_t bucket_count(const Series& series) {
+  return static_cast<std::uint32_t>(series.bounds->bucket_count());
+}
+
 bool ends_in_unit(std::string_view name, std::string_view unit) {
   return !unit.empty() && name.size() > unit.size() && name.ends_with(unit) &&
          name[name.size() - unit.size() - 1] == '_';
 }
 
 }  // namespace
+
+PagePlan::PagePlan(const Dialect& dialect, bool created_series,
+                   std::vector<std::string> names)
+    : dialect_(&dialect),
+      created_series_(created_series),
+      names_(std::move(names)) {
+  std::ranges::sort(names_);
+}
 
 std::string_view PagePlan::write(const Snapshot& snapshot) {
   if (snapshot.schema == nullptr) return {};
@@ -174,50 +187,74 @@ void PagePlan::add_header(const Family& family, std::string_view name,
   }
 }
 
+bool PagePlan::is_wanted(const std::string& name) const {
+  return std::ranges::binary_search(names_, name);
+}
+
+PagePlan::Samples PagePlan::wanted_of(const Family& family) const {
+  const bool all = names_.empty() || is_wanted(family.name);
+  const auto sample = [&](std::string_view suffix) {
+    return all || is_wanted(family.name + std::string(suffix));
+  };
+  const bool created = created_series_ && sample("_created");
+  switch (family.kind) {
+    case MetricKind::kCounter:
+      return {.value = sample(kTotal), .created = created};
+    case MetricKind::kGauge:
+      return {.value = all};
+    case MetricKind::kHistogram:
+      return {.buckets = sample("_bucket"),
+              .count = sample("_count"),
+              .sum = sample("_sum"),
+              .created = created};
+  }
+  return {};
+}
+
 void PagePlan::add_family(const SchemaFamily& added) {
   const Family& family = added.family;
-  std::string name = family.name;
-  if (family.kind == MetricKind::kCounter) {
-    name += dialect_->counter_header_suffix;
+  const Samples wanted = wanted_of(family);
+  const bool created_within = wanted.created && dialect_->created_within_family;
+  if (wanted.any_but_created() || created_within) {
+    std::string name = family.name;
+    if (family.kind == MetricKind::kCounter) {
+      name += dialect_->counter_header_suffix;
+    }
+    add_header(family, name, name_of(family.kind));
+    for (const Series& series : added.series) {
+      add_series(family, series, wanted);
+      if (created_within) add_created(family, series);
+    }
   }
-  add_header(family, name, name_of(family.kind));
-  const bool created = created_series_ && family.kind != MetricKind::kGauge;
-  for (const Series& series : added.series) {
-    add_series(family, series);
-    if (created && dialect_->created_within_family) add_created(family, series);
-  }
-  if (created && !dialect_->created_within_family) {
+  if (wanted.created && !created_within) {
     add_header(family, family.name + "_created", name_of(MetricKind::kGauge));
     for (const Series& series : added.series) add_created(family, series);
   }
 }
 
-void PagePlan::add_series(const Family& family, const Series& series) {
+void PagePlan::add_series(const Family& family, const Series& series,
+                          const Samples& wanted) {
   const auto add_text = [&](std::string_view suffix) {
     text_.append(family.name).append(suffix);
     append_labels(text_, series.labels);
   };
-  switch (family.kind) {
-    case MetricKind::kCounter:
-      add_text(kTotal);
-      add_number(family.number == CounterNumber::kInteger ? NumberKind::kInteger
-                                                          : NumberKind::kReal,
-                 series.offset);
-      break;
-    case MetricKind::kGauge:
-      add_text("");
-      add_number(NumberKind::kReal, series.offset);
-      break;
-    case MetricKind::kHistogram: {
-      const auto bucket_count =
-          static_cast<std::uint32_t>(series.bounds->bucket_count());
-      add_buckets(family, series);
-      add_text("_count");
-      add_number(NumberKind::kCount, series.offset, bucket_count);
-      add_text("_sum");
-      add_number(NumberKind::kReal, series.offset + bucket_count);
-      break;
-    }
+  if (wanted.value && family.kind == MetricKind::kCounter) {
+    add_text(kTotal);
+    add_number(family.number == CounterNumber::kInteger ? NumberKind::kInteger
+                                                        : NumberKind::kReal,
+               series.offset);
+  } else if (wanted.value) {
+    add_text("");
+    add_number(NumberKind::kReal, series.offset);
+  }
+  if (wanted.buckets) add_buckets(family, series);
+  if (wanted.count) {
+    add_text("_count");
+    add_number(NumberKind::kCount, series.offset, bucket_count(series));
+  }
+  if (wanted.sum) {
+    add_text("_sum");
+    add_number(NumberKind::kReal, series.offset + bucket_count(series));
   }
 }
 
@@ -243,8 +280,7 @@ void PagePlan::add_buckets(const Family& family, const Series& series) {
   if (text_.back() != '{') text_ += ',';
   text_ += "le=\"";
   const auto head_size = static_cast<std::uint32_t>(text_.size() - head);
-  add_number(NumberKind::kBuckets, series.offset,
-             static_cast<std::uint32_t>(series.bounds->bucket_count()));
+  add_number(NumberKind::kBuckets, series.offset, bucket_count(series));
   text_ += '"';
   for (; label != series.labels.end(); ++label) append_label(text_, *label);
   text_ += "} ";

@@ -38,8 +38,9 @@ struct Dialect {
 // Thread-safety: one thread at a time.
 class PagePlan {
  public:
-  PagePlan(const Dialect& dialect, bool created_series)
-      : dialect_(&dialect), created_series_(created_series) {}
+  // `names`: see TextFormat.
+  PagePlan(const Dialect& dialect, bool created_series,
+           std::vector<std::string> names);
 
   // The page; valid until the next call. Allocates when the schema changed.
   std::string_view write(const Snapshot& snapshot);
@@ -71,11 +72,25 @@ class PagePlan {
     std::uint32_t le_text;
   };
 
+  // What is wanted of a family.
+  struct Samples {
+    bool value = false;  // of a counter or gauge
+    bool buckets = false;
+    bool count = false;
+    bool sum = false;
+    bool created = false;
+
+    bool any_but_created() const { return value || buckets || count || sum; }
+  };
+
+  bool is_wanted(const std::string& name) const;
+  Samples wanted_of(const Family& family) const;
   void prepare(std::shared_ptr<const Schema> schema);
   void add_header(const Family& family, std::string_view name,
                   std::string_view type);
   void add_family(const SchemaFamily& family);
-  void add_series(const Family& family, const Series& series);
+  void add_series(const Family& family, const Series& series,
+                  const Samples& wanted);
   void add_number(NumberKind kind, std::uint32_t word,
                   std::uint32_t bucket_count = 0);
   void add_buckets(const Family& family, const Series& series);
@@ -86,6 +101,7 @@ class PagePlan {
 
   const Dialect* dialect_;
   bool created_series_;
+  std::vector<std::string> names_;  // sorted
 
   std::shared_ptr<const Schema> schema_;
   std::string text_;

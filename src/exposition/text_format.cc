@@ -1,6 +1,7 @@
 #include "vllm_metrics/exposition/text_format.h"
 
 #include <memory>
+#include <utility>
 
 #include "src/exposition/page_plan.h"
 #include "vllm_metrics/registry/registry.h"
@@ -21,9 +22,10 @@ struct TextFormat::State {
   Snapshot snapshot;
 };
 
-TextFormat::TextFormat(TextFormatOptions options)
-    : state_(std::make_unique<State>(
-          State{PagePlan(kText, options.created_series), {}})) {}
+TextFormat::TextFormat(TextFormatOptions options,
+                       std::vector<std::string> names)
+    : state_(std::make_unique<State>(State{
+          PagePlan(kText, options.created_series, std::move(names)), {}})) {}
 TextFormat::TextFormat(TextFormat&&) noexcept = default;
 TextFormat& TextFormat::operator=(TextFormat&&) noexcept = default;
 TextFormat::~TextFormat() = default;

@@ -1,18 +1,26 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "src/http/body_pool.h"
 
 namespace vllm_metrics::inline v0::http {
 
+// Of the names that a query may ask for, and of each one's bytes.
+inline constexpr std::size_t kMaxNames = 256;
+inline constexpr std::size_t kMaxNameSize = 256;
+
 // What a client asked, as far as it matters to the answer. Valid for the call.
 struct Request {
   std::string_view method;
   std::string_view path;  // decoded, without the query
-  // Headers; empty without one.
+  // `name[]` of the query, decoded, without empty ones. May be one too many.
+  std::span<const std::string_view> names = {};
+  // Headers; empty without one. Those that came more than once are joined.
   std::string_view accept = {};
   std::string_view accept_encoding = {};
   std::string_view host = {};

@@ -1,9 +1,12 @@
 #include "src/http/request_handler.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "vllm_metrics/registry/process_collector.h"
 
@@ -35,6 +38,20 @@ Answer too_large() {
           .text = "The body is larger than this page takes.\n"};
 }
 
+Answer bad_names() {
+  static_assert(kMaxNames == 256 && kMaxNameSize == 256);
+  return {.status = 400,
+          .headers = {kPlainText},
+          .text = "Bad request. Allowed: 256 name[] of up to 256 bytes.\n"};
+}
+
+bool are_allowed(std::span<const std::string_view> names) {
+  return names.size() <= kMaxNames &&
+         std::ranges::all_of(names, [](std::string_view name) {
+           return name.size() <= kMaxNameSize;
+         });
+}
+
 // The first line is for programs.
 Answer unavailable(std::string_view text) {
   return {.status = 503, .headers = {kPlainText}, .text = text};
@@ -59,9 +76,9 @@ RequestHandler::RequestHandler(std::shared_ptr<Registry> registry,
       extra_pages_(options.extra_pages),
       wants_process_metrics_(options.process_metrics),
       may_compress_(options.gzip),
-      text_(options.text_format),
-      open_metrics_options_(options.open_metrics),
-      make_protobuf_(options.protobuf) {}
+      whole_({.text = options.text_format,
+              .open_metrics = options.open_metrics,
+              .protobuf = options.protobuf}) {}
 
 Answer RequestHandler::answer(const Request& request) noexcept {
   const bool is_page =
@@ -74,15 +91,16 @@ Answer RequestHandler::answer(const Request& request) noexcept {
   if (request.method != "GET" && request.method != "HEAD") {
     return method_not_allowed();
   }
-  return is_health ? healthy() : page(request);
+  if (is_health) return healthy();
+  return are_allowed(request.names) ? page(request) : bad_names();
 }
 
 // A source of series may be a user's own, and throw whatever it likes.
 Answer RequestHandler::page(const Request& request) noexcept {
   const WireFormatChoice choice = choose_wire_format(
-      request.accept, {.protobuf = make_protobuf_ != nullptr});
+      request.accept, {.protobuf = whole_.formats().protobuf != nullptr});
   try {
-    const std::string_view text = render(choice.format);
+    const std::string_view text = render(request, choice.format);
     auto body = bodies_.take();
     const bool compressed = compress(request, text, *body);
     return {.headers = {{{"Content-Type", choice.content_type.data()},
@@ -150,19 +168,21 @@ Answer RequestHandler::extra_page(const ExtraPage& page,
   }
 }
 
-std::string_view RequestHandler::render(WireFormat format) {
+std::string_view RequestHandler::render(const Request& request,
+                                        WireFormat format) {
   registry_->snapshot(snapshot_);
   if (add_missing_process_metrics()) registry_->snapshot(snapshot_);
-  if (format == WireFormat::kProtobuf) {
-    if (protobuf_ == nullptr) protobuf_ = make_protobuf_();
-    if (protobuf_ == nullptr) throw std::runtime_error("no protobuf writer");
-    return protobuf_->render(snapshot_);
+  return writers_of(request.names).render(snapshot_, format);
+}
+
+PageWriters& RequestHandler::writers_of(
+    std::span<const std::string_view> names) {
+  if (names.empty()) return whole_;
+  if (!selected_ || !std::ranges::equal(selected_->names(), names)) {
+    selected_.emplace(whole_.formats(),
+                      std::vector<std::string>(names.begin(), names.end()));
   }
-  if (format != WireFormat::kOpenMetrics) {
-    return text_.render(snapshot_);
-  }
-  if (!open_metrics_) open_metrics_.emplace(open_metrics_options_);
-  return open_metrics_->render(snapshot_);
+  return *selected_;
 }
 
 void RequestHandler::add_process_metrics() {

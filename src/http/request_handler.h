@@ -1,8 +1,8 @@
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,10 +10,8 @@
 #include "src/http/answer.h"
 #include "src/http/body_pool.h"
 #include "src/http/gzip.h"
+#include "src/http/page_writers.h"
 #include "vllm_metrics/exposition/negotiation.h"
-#include "vllm_metrics/exposition/open_metrics.h"
-#include "vllm_metrics/exposition/page_writer.h"
-#include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/http/extra_page.h"
 #include "vllm_metrics/registry/registry.h"
@@ -44,7 +42,8 @@ class RequestHandler {
   Answer page(const Request& request) noexcept;
   Answer extra_page(const ExtraPage& page, const Request& request) noexcept;
   bool compress(const Request& request, std::string_view text, Body& body);
-  std::string_view render(WireFormat format);
+  std::string_view render(const Request& request, WireFormat format);
+  PageWriters& writers_of(std::span<const std::string_view> names);
   bool add_missing_process_metrics();
 
   const std::shared_ptr<Registry> registry_;
@@ -54,11 +53,9 @@ class RequestHandler {
   const bool may_compress_;
   BodyPool bodies_;
   Gzip gzip_;
-  TextFormat text_;
-  const OpenMetricsOptions open_metrics_options_;
-  std::optional<OpenMetrics> open_metrics_;  // once it was asked for
-  const std::function<std::unique_ptr<PageWriter>()> make_protobuf_;
-  std::unique_ptr<PageWriter> protobuf_;  // once it was asked for
+  PageWriters whole_;
+  // Of the last selection: a scraper asks for the same one each time.
+  std::optional<PageWriters> selected_;
   Snapshot snapshot_;
 
   // Ours once we could register them; another endpoint may have done it.

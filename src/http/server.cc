@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <pthread.h>
-#include <strings.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -25,6 +24,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "src/http/request_values.h"
 
 namespace vllm_metrics::inline v0::http {
 namespace {
@@ -67,30 +67,6 @@ MHD_Result send(MHD_Connection* connection, Answer answer) {
     }
   }
   return MHD_queue_response(connection, answer.status, response.get());
-}
-
-// The value of a header that may come once; nothing when it comes more often,
-// since a proxy before us may have looked at another one than we would.
-std::optional<std::string_view> find_header(MHD_Connection* connection,
-                                            std::string_view name) {
-  struct Search {
-    std::string_view name, value;
-    int count = 0;
-  } search{.name = name, .value = {}};
-  const auto look = [](void* state, MHD_ValueKind /*kind*/, const char* key,
-                       std::size_t key_size, const char* value,
-                       std::size_t value_size) {
-    auto& found = *static_cast<Search*>(state);
-    if (key_size == found.name.size() &&
-        strncasecmp(key, found.name.data(), key_size) == 0) {
-      found.value = value == nullptr ? "" : std::string_view(value, value_size);
-      ++found.count;
-    }
-    return MHD_YES;
-  };
-  MHD_get_connection_values_n(connection, MHD_HEADER_KIND, look, &search);
-  if (search.count > 1) return std::nullopt;
-  return search.value;
 }
 
 // The body of a request to an extra page, as it comes in.
@@ -353,14 +329,19 @@ MHD_Result Exposer::Server::on_request(void* self, MHD_Connection* connection,
     *upload_size = 0;
     return body == nullptr || body->add(part) ? MHD_YES : MHD_NO;
   }
+  const QueryNames names(connection);
+  std::string accept;
+  std::string encoding;
   const auto header = [connection](std::string_view name) {
     return find_header(connection, name).value_or("");
   };
   const Request asked{
       .method = method,
       .path = path,
-      .accept = header(MHD_HTTP_HEADER_ACCEPT),
-      .accept_encoding = header(MHD_HTTP_HEADER_ACCEPT_ENCODING),
+      .names = names.found(),
+      .accept = find_list(connection, MHD_HTTP_HEADER_ACCEPT, accept),
+      .accept_encoding =
+          find_list(connection, MHD_HTTP_HEADER_ACCEPT_ENCODING, encoding),
       .host = header(MHD_HTTP_HEADER_HOST),
       .origin = header(MHD_HTTP_HEADER_ORIGIN),
       .content_type = header(MHD_HTTP_HEADER_CONTENT_TYPE),

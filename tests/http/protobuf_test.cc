@@ -1,3 +1,4 @@
+#include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
@@ -18,6 +19,8 @@ class CountingWriter final : public PageWriter {
  public:
   std::string_view render(const Snapshot& snapshot) override {
     text_ = "families: " + std::to_string(snapshot.schema->families.size());
+    for (const auto& [family, series] : snapshot.schema->families)
+      text_.append(" ").append(family.name);
     return text_;
   }
 
@@ -59,6 +62,34 @@ TEST_CASE("Exposer: protobuf is for who names it, where there is a writer",
     CHECK(answer.body.starts_with("families: ") ==
           (status == 200 && type != kType));
   }
+}
+
+TEST_CASE("Exposer: name[] selects families of a protobuf page", "[http]") {
+  const auto registry = Registry::create();
+  const auto tokens = *registry->add_counter({.name = "tokens"});
+  const auto waiting = *registry->add_gauge({.name = "waiting"});
+  const auto wait =
+      *registry->add_histogram({.name = "wait"}, std::array{1.0, 2.0});
+  ExposerOptions options;
+  options.port = 0;
+  options.process_metrics = false;
+  options.self_metrics = false;
+  options.protobuf = [] { return std::make_unique<CountingWriter>(); };
+  const auto endpoint = *Exposer::start(registry, options);
+  const auto page = [&](const std::string& query) {
+    return get(endpoint->port(), "/metrics?" + query,
+               "Accept: application/vnd.google.protobuf;"
+               "proto=io.prometheus.client.MetricFamily;encoding=delimited\r\n")
+        .body;
+  };
+  CHECK(page("") == "families: 3 tokens waiting wait");
+  CHECK(page("name[]=wait_count&name[]=tokens") == "families: 2 tokens wait");
+  CHECK(page("name[]=tokens_total") == "families: 1 tokens");
+  CHECK(page("name[]=waiting") == "families: 1 waiting");
+  CHECK(page("name[]=waiting_total&name[]=wai&name[]=tokens_sum") ==
+        "families: 0");
+  const auto late = *registry->add_gauge({.name = "late"});
+  CHECK(page("name[]=late") == "families: 1 late");
 }
 
 }  // namespace

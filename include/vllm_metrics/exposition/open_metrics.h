@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/registry/snapshot.h"
@@ -33,7 +35,9 @@ class VLLM_METRICS_EXPORT OpenMetrics {
   static constexpr std::string_view kContentType =
       "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-  explicit OpenMetrics(OpenMetricsOptions options = {});
+  // With names, only samples and families that are called so: see TextFormat.
+  explicit OpenMetrics(OpenMetricsOptions options = {},
+                       std::vector<std::string> names = {});
   OpenMetrics(OpenMetrics&&) noexcept;
   OpenMetrics& operator=(OpenMetrics&&) noexcept;
   ~OpenMetrics();

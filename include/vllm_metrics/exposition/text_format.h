@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/registry/snapshot.h"
@@ -33,7 +34,12 @@ class VLLM_METRICS_EXPORT TextFormat {
   static constexpr std::string_view kContentType =
       "text/plain; version=0.0.4; charset=utf-8";
 
-  explicit TextFormat(TextFormatOptions options = {});
+  // With names, only samples that are called so, e.g.
+  // "vllm:e2e_request_latency_seconds_count", and families that are (a counter
+  // without `_total`); nothing else, and no HELP or TYPE of it, is on the page.
+  // A name that nothing has is no error.
+  explicit TextFormat(TextFormatOptions options = {},
+                      std::vector<std::string> names = {});
   TextFormat(TextFormat&&) noexcept;
   TextFormat& operator=(TextFormat&&) noexcept;
   ~TextFormat();
