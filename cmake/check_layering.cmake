@@ -12,17 +12,18 @@ set(loggers_includes primitives stats catalogue registry absl)
 set(http_includes exposition catalogue registry absl)
 set(model_config_includes stats absl)
 set(protobuf_includes exposition registry)
+set(otlp_includes primitives stats registry catalogue loggers absl)
 
 # What only the sources of a room may include, never its public headers.
-foreach(room IN ITEMS registry catalogue exposition loggers http)
+foreach(room IN ITEMS registry catalogue exposition loggers http otlp)
   set(${room}_sources_include fmt)
 endforeach()
 list(APPEND http_sources_include microhttpd.h zlib.h)
 set(model_config_sources_include nlohmann)
-
+list(APPEND otlp_sources_include protozero curl zlib.h)
 set(protobuf_sources_include protozero)
 
-set(third_party absl fmt nlohmann protozero microhttpd.h zlib.h)
+set(third_party absl curl fmt nlohmann protozero microhttpd.h zlib.h)
 
 # Sets `owner` to the room or library an include belongs to, to nothing when
 # any file may have it.

@@ -12,6 +12,9 @@ endif()
 if(TARGET vllm_metrics_protobuf)
   list(APPEND components protobuf)
 endif()
+if(TARGET vllm_metrics_otlp)
+  list(APPEND components otlp)
+endif()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/vllm_metrics)
 
 foreach(component IN LISTS components)
@@ -71,4 +74,9 @@ endif()
 if(TARGET vllm_metrics_protobuf)
   vllm_metrics_install_pkgconfig(protobuf "Writes vllm_metrics as protobuf"
     PUBLIC vllm_metrics-core)
+endif()
+if(TARGET vllm_metrics_otlp)
+  vllm_metrics_install_pkgconfig(otlp "Pushes vllm_metrics to OpenTelemetry"
+    PUBLIC vllm_metrics-core
+    PRIVATE libcurl zlib absl_strings fmt)
 endif()

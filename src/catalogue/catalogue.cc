@@ -9,6 +9,7 @@
 #include "src/catalogue/http_metrics.h"
 #include "src/catalogue/info_metrics.h"
 #include "src/catalogue/offload_metrics.h"
+#include "src/catalogue/otlp_metrics.h"
 #include "src/catalogue/request_metrics.h"
 
 namespace vllm_metrics::inline v0 {
@@ -18,14 +19,16 @@ constexpr auto kCatalogue = [] {
   std::array<MetricSpec,
              std::size(kEngineMetrics) + std::size(kRequestMetrics) +
                  std::size(kFeatureMetrics) + std::size(kOffloadMetrics) +
-                 std::size(kInfoMetrics) + std::size(kHttpMetrics)>
+                 std::size(kInfoMetrics) + std::size(kHttpMetrics) +
+                 std::size(kOtlpMetrics)>
       all{};
   auto end = std::ranges::copy(kEngineMetrics, all.begin()).out;
   end = std::ranges::copy(kRequestMetrics, end).out;
   end = std::ranges::copy(kFeatureMetrics, end).out;
   end = std::ranges::copy(kOffloadMetrics, end).out;
   end = std::ranges::copy(kInfoMetrics, end).out;
-  std::ranges::copy(kHttpMetrics, end);
+  end = std::ranges::copy(kHttpMetrics, end).out;
+  std::ranges::copy(kOtlpMetrics, end);
   return all;
 }();
 
@@ -46,6 +49,7 @@ constexpr MetricGroup kGroups[] = {
     {"Facts", MetricId::kLoraRequestsInfo},
     {"The library about itself", MetricId::kRejectedSamples},
     {"The HTTP endpoint about itself", MetricId::kHttpRequests},
+    {"The OpenTelemetry exporters about themselves", MetricId::kOtlpExports},
 };
 
 constexpr bool in_order_of_id() {

@@ -58,6 +58,7 @@ bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
     case Condition::kLora:
     case Condition::kEngineInitialized:
     case Condition::kHttpEndpoint:
+    case Condition::kOtlpExporter:
       return false;
     case Condition::kSelfMetrics:
       return options.self_metrics;

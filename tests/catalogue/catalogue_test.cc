@@ -196,7 +196,8 @@ TEST_CASE(
     const bool is_own = spec.name.starts_with("vllm_metrics_");
     CHECK(is_own != is_vllms(spec));
     CHECK(is_own == (spec.condition == Condition::kSelfMetrics ||
-                     spec.condition == Condition::kHttpEndpoint));
+                     spec.condition == Condition::kHttpEndpoint ||
+                     spec.condition == Condition::kOtlpExporter));
   }
 }
 

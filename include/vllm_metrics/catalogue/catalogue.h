@@ -12,7 +12,7 @@
 namespace vllm_metrics::inline v0 {
 
 inline constexpr std::size_t kMetricCount =
-    static_cast<std::size_t>(MetricId::kHttpAcceptErrors) + 1;
+    static_cast<std::size_t>(MetricId::kOtlpLostItems) + 1;
 
 // Every family this library knows, each once, in the order of the page and of
 // MetricId. The registration, the docs and the tests all read this list.

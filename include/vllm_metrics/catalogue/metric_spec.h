@@ -107,6 +107,8 @@ enum class MetricId : std::uint8_t {
   kHttpConnections,
   kHttpClosedConnections,
   kHttpAcceptErrors,
+  kOtlpExports,
+  kOtlpLostItems,
 };
 
 // When a family is on the page.
@@ -121,6 +123,7 @@ enum class Condition : std::uint8_t {
   kEngineInitialized,  // log_engine_initialized() was called
   kSelfMetrics,        // the library's own, unless switched off
   kHttpEndpoint,       // an http::Exposer serves the page, unless switched off
+  kOtlpExporter,       // an exporter of otlp/ runs
 };
 
 // Whose series a family has.
@@ -129,6 +132,7 @@ enum class Scope : std::uint8_t {
   kInfo,      // labels of its own, known at run time only
   kManager,   // label model_name, and the extra one if any
   kEndpoint,  // label address, and the extra one if any
+  kExporter,  // label signal (metrics or traces), and the extra one
 };
 
 // A label beside those of the scope. `values` is the closed set, in the order

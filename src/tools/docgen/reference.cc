@@ -45,6 +45,8 @@ std::string condition_text(const MetricSpec& spec) {
       return "`self_metrics`";
     case Condition::kHttpEndpoint:
       return "`ExposerOptions::self_metrics`";
+    case Condition::kOtlpExporter:
+      return "an exporter of `vllm_metrics::otlp` runs";
   }
   return "";
 }
@@ -55,7 +57,14 @@ std::string sample_name(const MetricSpec& spec) {
 }
 
 std::string_view main_label(const MetricSpec& spec) {
-  return spec.scope == Scope::kEndpoint ? "address" : "model_name";
+  switch (spec.scope) {
+    case Scope::kEndpoint:
+      return "address";
+    case Scope::kExporter:
+      return "signal";
+    default:
+      return "model_name";
+  }
 }
 
 std::vector<std::string> labels_of(const MetricSpec& spec) {

@@ -1,0 +1,95 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "vllm_metrics/loggers/clock.h"
+#include "vllm_metrics/otlp/transport.h"
+
+namespace vllm_metrics::inline v0::otlp {
+
+// Whether a point says what happened since the start of the series, or since
+// the point before.
+enum class Temporality { kCumulative, kDelta };
+
+enum class Compression { kNone, kGzip };
+
+// How the exporters work. What is unset here comes from the environment
+// variable that OpenTelemetry gives it, and is otherwise the default: an option
+// beats a variable.
+struct Options {
+  // --- Where to ----------------------------------------------------------
+
+  // Of the collector; `/v1/metrics` or `/v1/traces` is put behind its path.
+  // OTEL_EXPORTER_OTLP_ENDPOINT, default http://localhost:4318.
+  std::optional<std::string> endpoint = {};
+
+  // Of one signal, taken as it is. OTEL_EXPORTER_OTLP_METRICS_ENDPOINT and
+  // OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
+  std::optional<std::string> metrics_endpoint = {};
+  std::optional<std::string> traces_endpoint = {};
+
+  // Sent with each request, e.g. {"authorization", "Bearer ..."}.
+  // OTEL_EXPORTER_OTLP_[METRICS_|TRACES_]HEADERS.
+  std::optional<std::vector<std::pair<std::string, std::string>>> headers = {};
+
+  // OTEL_EXPORTER_OTLP_[METRICS_|TRACES_]COMPRESSION, default none.
+  std::optional<Compression> compression = {};
+
+  // Seconds, above 0: of one request. OTEL_EXPORTER_OTLP_[METRICS_|TRACES_]
+  // TIMEOUT (milliseconds), default 10.
+  std::optional<double> timeout = {};
+
+  // Files in PEM, for https. OTEL_EXPORTER_OTLP_CERTIFICATE, _CLIENT_KEY and
+  // _CLIENT_CERTIFICATE; default: the system's authorities, no client's.
+  std::optional<std::string> ca_certificate = {};
+  std::optional<std::string> client_key = {};
+  std::optional<std::string> client_certificate = {};
+
+  // --- Who sends ---------------------------------------------------------
+
+  // The attribute service.name. OTEL_SERVICE_NAME, then service.name of
+  // OTEL_RESOURCE_ATTRIBUTES, default unknown_service.
+  std::optional<std::string> service_name = {};
+
+  // Attributes of the process, beside those of OTEL_RESOURCE_ATTRIBUTES, which
+  // they beat.
+  std::vector<std::pair<std::string, std::string>> resource_attributes = {};
+
+  // --- Metrics -----------------------------------------------------------
+
+  // Seconds from export to export. Above 0; OTEL_METRIC_EXPORT_INTERVAL
+  // (milliseconds), default 60.
+  std::optional<double> export_interval = {};
+
+  // Seconds that one export may take, its retries with it.
+  // OTEL_METRIC_EXPORT_TIMEOUT (milliseconds), default 30.
+  std::optional<double> export_timeout = {};
+
+  // OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: cumulative, delta or
+  // lowmemory (which is delta for what there is here); default cumulative.
+  std::optional<Temporality> temporality = {};
+
+  // Families with native buckets as exponential histograms. False: their
+  // classic buckets.
+  bool exponential_histograms = true;
+
+  // --- Surroundings ------------------------------------------------------
+
+  // Nothing is exported. OTEL_SDK_DISABLED, default false.
+  std::optional<bool> disabled = {};
+
+  // Looks a variable up; null for one that is not set. Empty: the process's
+  // environment. To ignore that, return null.
+  std::function<const char*(const char* name)> environment = {};
+
+  std::shared_ptr<Transport> transport = {};  // null: libcurl
+  std::shared_ptr<const Clock> clock = {};    // null: the machine's
+};
+
+}  // namespace vllm_metrics::inline v0::otlp

@@ -1,0 +1,168 @@
+#include "src/otlp/delivery.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <exception>
+#include <limits>
+#include <protozero/pbf_reader.hpp>
+#include <utility>
+
+#include "vllm_metrics/version.h"
+
+namespace vllm_metrics::inline v0::otlp {
+namespace {
+
+constexpr double kFirstBackOff = 1.0;  // seconds
+constexpr double kMostBackOff = 5.0;
+constexpr double kBackOffGrowth = 1.5;
+constexpr double kJitter = 0.2;
+// Of a server that asks for an eternity.
+constexpr double kMostRetryAfter = 3600.0;
+
+bool is_success(int status) { return status >= 200 && status <= 299; }
+
+// What OTLP/HTTP lists; all else says that the same request will not do.
+bool may_pass(const Response& response) {
+  switch (response.status) {
+    case 0:
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A gateway that got no answer does not know either.
+bool may_have_arrived(const Response& response) {
+  return response.status == 0
+             ? response.may_have_arrived
+             : response.status == 502 || response.status == 504;
+}
+
+}  // namespace
+
+Transport::~Transport() = default;
+
+std::int64_t rejected_items(std::string_view response) noexcept {
+  try {
+    constexpr protozero::pbf_tag_type kPartialSuccess = 1;
+    constexpr protozero::pbf_tag_type kRejected = 1;
+    std::int64_t rejected = 0;
+    protozero::pbf_reader message(response.data(), response.size());
+    while (message.next()) {
+      if (message.tag_and_type() !=
+          protozero::tag_and_type(kPartialSuccess,
+                                  protozero::pbf_wire_type::length_delimited)) {
+        message.skip();
+        continue;
+      }
+      protozero::pbf_reader partial = message.get_message();
+      while (partial.next()) {
+        if (partial.tag_and_type() ==
+            protozero::tag_and_type(kRejected,
+                                    protozero::pbf_wire_type::varint)) {
+          rejected = partial.get_int64();
+        } else {
+          partial.skip();
+        }
+      }
+    }
+    return std::max<std::int64_t>(rejected, 0);
+  } catch (const std::exception&) {
+    return 0;
+  }
+}
+
+std::string gzip(std::string_view text) {
+  constexpr int kGzipWindow = 15 + 16;
+  constexpr int kMemoryLevel = 8;
+  z_stream stream{};
+  if (text.size() > std::numeric_limits<uInt>::max() / 2 ||
+      deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow,
+                   kMemoryLevel, Z_DEFAULT_STRATEGY) != Z_OK)
+    return {};
+  std::string out(deflateBound(&stream, text.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  stream.avail_in = static_cast<uInt>(text.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  const bool whole = deflate(&stream, Z_FINISH) == Z_STREAM_END;
+  out.resize(whole ? stream.total_out : 0);
+  deflateEnd(&stream);
+  return out;
+}
+
+Delivery::Delivery(const Settings& settings,
+                   std::shared_ptr<Transport> transport,
+                   std::shared_ptr<const Clock> clock, Wait wait)
+    : url_(settings.url),
+      headers_(settings.headers),
+      gzip_(settings.compression == Compression::kGzip),
+      timeout_(settings.timeout),
+      transport_(std::move(transport)),
+      clock_(std::move(clock)),
+      wait_(std::move(wait)),
+      random_(std::random_device{}()) {
+  headers_.emplace_back("content-type", "application/x-protobuf");
+  headers_.emplace_back("user-agent", "vllm_metrics/" + std::string(version()));
+}
+
+Response Delivery::send_once(std::string_view body, double seconds) {
+  Request request{.url = url_,
+                  .headers = headers_,
+                  .body = body,
+                  .timeout = std::min(timeout_, seconds)};
+  std::string compressed;
+  if (gzip_) compressed = gzip(body);
+  if (!compressed.empty()) {
+    request.body = compressed;
+    request.headers.emplace_back("content-encoding", "gzip");
+  }
+  try {
+    return transport_->send(request);
+  } catch (...) {
+    return {.may_have_arrived = true, .error = "the transport threw"};
+  }
+}
+
+Delivered Delivery::send(std::string_view body, double seconds) {
+  const double deadline = clock_->monotonic() + seconds;
+  double back_off = kFirstBackOff;
+  bool unknown = false;
+  for (;;) {
+    double now = clock_->monotonic();
+    if (now < not_before_) {
+      if (not_before_ >= deadline || !wait_(not_before_ - now)) break;
+      now = clock_->monotonic();
+    }
+    if (now >= deadline) break;
+
+    const Response response = send_once(body, deadline - now);
+    if (is_success(response.status))
+      return {.outcome = Outcome::kAccepted,
+              .rejected = rejected_items(response.body)};
+    unknown |= may_have_arrived(response);
+    // A server that has now looked at it and does not want it at all has not
+    // taken it before.
+    if (!may_pass(response))
+      return {.outcome = Outcome::kRefused, .final = true};
+
+    const double spread = std::uniform_real_distribution<double>(
+        1.0 - kJitter, 1.0 + kJitter)(random_);
+    double pause = back_off * spread;
+    back_off = std::min(back_off * kBackOffGrowth, kMostBackOff);
+    now = clock_->monotonic();
+    if (response.retry_after && *response.retry_after > 0.0) {
+      pause = std::min(*response.retry_after, kMostRetryAfter);
+      not_before_ = now + pause;
+    }
+    if (now + pause >= deadline || !wait_(pause)) break;
+  }
+  return {.outcome = unknown ? Outcome::kUnknown : Outcome::kRefused};
+}
+
+}  // namespace vllm_metrics::inline v0::otlp

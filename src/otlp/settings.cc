@@ -1,0 +1,290 @@
+#include "src/otlp/settings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+#include <string_view>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_split.h"
+
+namespace vllm_metrics::inline v0::otlp {
+namespace {
+
+absl::Status refuse(std::string_view name, std::string_view value,
+                    std::string_view allowed) {
+  return absl::InvalidArgumentError(
+      fmt::format("{} = \"{}\" is not {}", name, value, allowed));
+}
+
+// What a variable says, and what it is called.
+struct Variable {
+  std::string name;
+  std::string value;
+};
+
+class Environment {
+ public:
+  Environment(const Options& options, Signal signal)
+      : look_up_(options.environment), signal_(signal) {}
+
+  // A variable that is empty counts as unset, as OpenTelemetry says.
+  std::optional<Variable> find(std::string_view name) const {
+    std::string key = fmt::format("OTEL_{}", name);
+    const char* const text =
+        look_up_ ? look_up_(key.c_str()) : std::getenv(key.c_str());
+    if (text == nullptr || *text == '\0') return std::nullopt;
+    return Variable{std::move(key),
+                    std::string(absl::StripAsciiWhitespace(text))};
+  }
+  // The one of this signal, else the general one.
+  std::optional<Variable> find_exporter(std::string_view name) const {
+    auto found = find(
+        fmt::format("EXPORTER_OTLP_{}_{}",
+                    signal_ == Signal::kMetrics ? "METRICS" : "TRACES", name));
+    return found ? found : find(fmt::format("EXPORTER_OTLP_{}", name));
+  }
+
+ private:
+  const std::function<const char*(const char*)>& look_up_;
+  Signal signal_;
+};
+
+bool is_url(std::string_view text) {
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (text.starts_with(scheme))
+      return text.size() > scheme.size() && text[scheme.size()] != '/' &&
+             std::ranges::all_of(text, [](char c) { return c > ' '; });
+  }
+  return false;
+}
+
+absl::Status check_url(std::string_view name, std::string_view value) {
+  if (is_url(value)) return absl::OkStatus();
+  return refuse(name, value, "an URL: http://host:port or https://host:port");
+}
+
+// %xx by RFC 3986; nothing for a % without two digits.
+std::optional<std::string> decode_percent(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out += text[i];
+      continue;
+    }
+    std::size_t byte = 0;
+    for (int digit = 0; digit < 2; ++digit) {
+      if (++i == text.size()) return std::nullopt;
+      const auto place = kDigits.find(
+          absl::ascii_tolower(static_cast<unsigned char>(text[i])));
+      if (place == kDigits.npos) return std::nullopt;
+      byte = byte * 16 + place;
+    }
+    out += static_cast<char>(byte);
+  }
+  return out;
+}
+
+absl::StatusOr<Pairs> read_pairs(const Variable& variable, bool secret) {
+  Pairs pairs;
+  for (const std::string& part :
+       std::vector<std::string>(absl::StrSplit(variable.value, ','))) {
+    const std::string_view text{part};
+    if (absl::StripAsciiWhitespace(part).empty()) continue;
+    const auto at = text.find('=');
+    const auto trimmed = [](std::string_view t) {
+      return std::string(
+          absl::StripAsciiWhitespace(absl::string_view(t.data(), t.size())));
+    };
+    const auto value = at == text.npos
+                           ? std::nullopt
+                           : decode_percent(trimmed(text.substr(at + 1)));
+    const std::string name = trimmed(text.substr(0, at));
+    if (name.empty() || !value)
+      return refuse(variable.name, secret ? "..." : variable.value,
+                    "a list of name=value with commas between, other "
+                    "characters as %xx");
+    pairs.emplace_back(name, *value);
+  }
+  return pairs;
+}
+
+// A time: an option in seconds, a variable in milliseconds.
+absl::Status read_seconds(std::string_view option_name,
+                          const std::optional<double>& option,
+                          const std::optional<Variable>& variable,
+                          double& out) {
+  constexpr double kMost = 86'400.0;
+  if (option) {
+    if (!(*option > 0.0 && *option <= kMost))
+      return refuse(option_name, fmt::format("{}", *option),
+                    "above 0 and up to 86400 seconds");
+    out = *option;
+  } else if (variable) {
+    std::int64_t milliseconds = 0;
+    if (!absl::SimpleAtoi(variable->value, &milliseconds) || milliseconds < 1 ||
+        milliseconds > 86'400'000)
+      return refuse(variable->name, variable->value,
+                    "a number of milliseconds, 1 to 86400000");
+    out = static_cast<double>(milliseconds) / 1e3;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status read_url(const Options& options, Signal signal,
+                      const Environment& environment, Settings& out) {
+  const bool metrics = signal == Signal::kMetrics;
+  const auto& own =
+      metrics ? options.metrics_endpoint : options.traces_endpoint;
+  const std::string_view own_name =
+      metrics ? "metrics_endpoint" : "traces_endpoint";
+  std::string name{own_name};
+  bool whole = true;
+  if (own) {
+    out.url = *own;
+  } else if (options.endpoint) {
+    name = "endpoint", out.url = *options.endpoint, whole = false;
+  } else if (const auto variable =
+                 environment.find(metrics ? "EXPORTER_OTLP_METRICS_ENDPOINT"
+                                          : "EXPORTER_OTLP_TRACES_ENDPOINT")) {
+    name = variable->name, out.url = variable->value;
+  } else if (const auto general = environment.find("EXPORTER_OTLP_ENDPOINT")) {
+    name = general->name, out.url = general->value, whole = false;
+  } else {
+    out.url = "http://localhost:4318", whole = false;
+  }
+  if (auto status = check_url(name, out.url); !status.ok()) return status;
+  if (whole) return absl::OkStatus();
+  if (!out.url.ends_with('/')) out.url += '/';
+  out.url += metrics ? "v1/metrics" : "v1/traces";
+  return absl::OkStatus();
+}
+
+absl::Status read_headers(const Options& options,
+                          const Environment& environment, Settings& out) {
+  if (options.headers) {
+    out.headers = *options.headers;
+  } else if (const auto variable = environment.find_exporter("HEADERS")) {
+    auto pairs = read_pairs(*variable, /*secret=*/true);
+    if (!pairs.ok()) return pairs.status();
+    out.headers = *std::move(pairs);
+  }
+  for (const auto& [name, value] : out.headers) {
+    const bool good = !name.empty() && std::ranges::all_of(name, [](char c) {
+      return c > ' ' && c < '\x7f' && c != ':';
+    }) && value.find_first_of(std::string_view("\r\n\0", 3)) == value.npos;
+    if (!good)
+      return absl::InvalidArgumentError(fmt::format(
+          "headers: the one named \"{}\" has a character that a header cannot "
+          "have",
+          name));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status read_wire(const Options& options, const Environment& environment,
+                       Settings& out) {
+  if (options.compression) {
+    out.compression = *options.compression;
+  } else if (const auto found = environment.find_exporter("COMPRESSION")) {
+    if (found->value == "gzip") {
+      out.compression = Compression::kGzip;
+    } else if (found->value != "none") {
+      return refuse(found->name, found->value, "gzip or none");
+    }
+  }
+  if (const auto found = environment.find_exporter("PROTOCOL");
+      found && found->value != "http/protobuf")
+    return refuse(found->name, found->value, "http/protobuf");
+
+  const auto file = [&](const std::optional<std::string>& option,
+                        std::string_view name) {
+    if (option) return *option;
+    const auto found = environment.find_exporter(name);
+    return found ? found->value : std::string();
+  };
+  out.ca_certificate = file(options.ca_certificate, "CERTIFICATE");
+  out.client_key = file(options.client_key, "CLIENT_KEY");
+  out.client_certificate =
+      file(options.client_certificate, "CLIENT_CERTIFICATE");
+  return read_seconds("timeout", options.timeout,
+                      environment.find_exporter("TIMEOUT"), out.timeout);
+}
+
+void put(Pairs& pairs, const std::string& name, const std::string& value) {
+  const auto at = std::ranges::find(pairs, name, &Pairs::value_type::first);
+  if (at == pairs.end()) {
+    pairs.emplace_back(name, value);
+  } else {
+    at->second = value;
+  }
+}
+
+absl::Status read_resource(const Options& options,
+                           const Environment& environment, Settings& out) {
+  out.resource = {{"service.name", "unknown_service"}};
+  if (const auto variable = environment.find("RESOURCE_ATTRIBUTES")) {
+    auto pairs = read_pairs(*variable, /*secret=*/false);
+    if (!pairs.ok()) return pairs.status();
+    for (const auto& [name, value] : *pairs) put(out.resource, name, value);
+  }
+  if (const auto variable = environment.find("SERVICE_NAME"))
+    put(out.resource, "service.name", variable->value);
+  for (const auto& [name, value] : options.resource_attributes)
+    put(out.resource, name, value);
+  if (options.service_name)
+    put(out.resource, "service.name", *options.service_name);
+  return absl::OkStatus();
+}
+
+absl::Status read_metrics(const Options& options,
+                          const Environment& environment, Settings& out) {
+  auto status = read_seconds("export_interval", options.export_interval,
+                             environment.find("METRIC_EXPORT_INTERVAL"),
+                             out.export_interval);
+  if (status.ok())
+    status = read_seconds("export_timeout", options.export_timeout,
+                          environment.find("METRIC_EXPORT_TIMEOUT"),
+                          out.export_timeout);
+  if (!status.ok()) return status;
+
+  if (options.temporality) {
+    out.temporality = *options.temporality;
+  } else if (const auto found = environment.find(
+                 "EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE")) {
+    const std::string value = absl::AsciiStrToLower(found->value);
+    if (value == "delta" || value == "lowmemory") {
+      out.temporality = Temporality::kDelta;
+    } else if (value != "cumulative") {
+      return refuse(found->name, found->value,
+                    "cumulative, delta or lowmemory");
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<Settings> resolve(const Options& options, Signal signal) {
+  const Environment environment(options, signal);
+  Settings settings;
+  // Only `true` disables: the specification has every other value mean false.
+  const auto off = environment.find("SDK_DISABLED");
+  settings.disabled = options.disabled.value_or(
+      off && absl::AsciiStrToLower(off->value) == "true");
+  auto status = read_url(options, signal, environment, settings);
+  if (status.ok()) status = read_headers(options, environment, settings);
+  if (status.ok()) status = read_wire(options, environment, settings);
+  if (status.ok()) status = read_resource(options, environment, settings);
+  if (status.ok() && signal == Signal::kMetrics)
+    status = read_metrics(options, environment, settings);
+  if (!status.ok()) return status;
+  return settings;
+}
+
+}  // namespace vllm_metrics::inline v0::otlp

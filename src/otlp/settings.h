@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "vllm_metrics/otlp/options.h"
+
+namespace vllm_metrics::inline v0::otlp {
+
+enum class Signal { kMetrics, kTraces };
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+// Options and environment, made one.
+struct Settings {
+  std::string url = {};
+  Pairs headers = {};
+  Compression compression = Compression::kNone;
+  double timeout = 10.0;
+  std::string ca_certificate = {};
+  std::string client_key = {};
+  std::string client_certificate = {};
+  Pairs resource = {};
+  double export_interval = 60.0;
+  double export_timeout = 30.0;
+  Temporality temporality = Temporality::kCumulative;
+  bool disabled = false;
+};
+
+// InvalidArgument names the option or the variable, its value (a header's is
+// secret) and what is allowed.
+absl::StatusOr<Settings> resolve(const Options& options, Signal signal);
+
+}  // namespace vllm_metrics::inline v0::otlp

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <unistd.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <utility>
+
+#include "src/registry/mutex.h"
+#include "vllm_metrics/otlp/transport.h"
+
+namespace vllm_metrics::inline v0::otlp {
+
+// A thread that does one job each interval, at once when asked, and a last
+// time before it ends. It takes no signal meant for the process.
+//
+// Thread-safety: every member from any thread; wait() from the job.
+class WorkerThread {
+ public:
+  // Does it within `seconds`; true: well done.
+  using Job = std::function<bool(double seconds)>;
+
+  // `transport` is what the job may hang in.
+  WorkerThread(double interval, double job_time,
+               std::shared_ptr<Transport> transport)
+      : interval_(interval),
+        job_time_(job_time),
+        transport_(std::move(transport)) {}
+  ~WorkerThread();
+  WorkerThread(const WorkerThread&) = delete;
+  WorkerThread& operator=(const WorkerThread&) = delete;
+
+  void start(Job job);
+
+  // Has it done now. False: it was not well done within `timeout` seconds.
+  bool run_now(double timeout);
+
+  // Does it a last time, within `timeout` seconds, and ends. May be called
+  // twice.
+  void stop(double timeout);
+
+  // A pause inside the job; false when it is to give up.
+  bool wait(double seconds);
+
+ private:
+  using Seconds = std::chrono::duration<double>;
+  void run();
+
+  const double interval_;
+  const double job_time_;
+  const std::shared_ptr<Transport> transport_;
+  const pid_t owner_ = ::getpid();
+  Job job_;
+  std::thread thread_;
+
+  Mutex mutex_;
+  std::condition_variable_any changed_;
+  std::uint64_t asked_ ABSL_GUARDED_BY(mutex_) = 0;  // calls of run_now()
+  std::uint64_t done_ ABSL_GUARDED_BY(mutex_) = 0;   // of them
+  bool well_done_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  bool last_run_ ABSL_GUARDED_BY(mutex_) = false;
+  bool ended_ ABSL_GUARDED_BY(mutex_) = false;
+  double stop_time_ ABSL_GUARDED_BY(mutex_) = 0.0;
+};
+
+}  // namespace vllm_metrics::inline v0::otlp

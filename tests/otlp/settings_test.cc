@@ -1,0 +1,134 @@
+#include "src/otlp/settings.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace vllm_metrics::otlp {
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+Options with(Variables variables, Options options = {}) {
+  options.environment =
+      [variables = std::move(variables)](const char* name) -> const char* {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  return options;
+}
+
+Settings read(Variables variables, Options options = {},
+              Signal signal = Signal::kMetrics) {
+  auto settings = resolve(with(std::move(variables), options), signal);
+  INFO(settings.status());
+  REQUIRE(settings.ok());
+  return *std::move(settings);
+}
+
+std::string refusal(Variables variables, Options options = {}) {
+  const auto settings =
+      resolve(with(std::move(variables), options), Signal::kMetrics);
+  return settings.ok() ? "taken" : std::string(settings.status().message());
+}
+
+TEST_CASE("Settings: without any word they are OpenTelemetry's defaults",
+          "[otlp]") {
+  const Settings settings = read({});
+  CHECK(settings.url == "http://localhost:4318/v1/metrics");
+  CHECK(settings.timeout == 10.0);
+  CHECK(settings.export_interval == 60.0);
+  CHECK(settings.export_timeout == 30.0);
+  CHECK(settings.temporality == Temporality::kCumulative);
+  CHECK(settings.compression == Compression::kNone);
+  CHECK_FALSE(settings.disabled);
+  CHECK(settings.resource == Pairs{{"service.name", "unknown_service"}});
+  CHECK(read({}, {}, Signal::kTraces).url == "http://localhost:4318/v1/traces");
+}
+
+TEST_CASE("Settings: a signal's variable beats the general one, an option both",
+          "[otlp]") {
+  Variables variables{{"OTEL_EXPORTER_OTLP_ENDPOINT", "https://a:1/x/"}};
+  CHECK(read(variables).url == "https://a:1/x/v1/metrics");
+  variables["OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"] = "http://b/in";
+  CHECK(read(variables).url == "http://b/in");
+  CHECK(read(variables, {.endpoint = "http://c"}).url == "http://c/v1/metrics");
+  CHECK(read(variables, {.metrics_endpoint = "http://d/in"}).url ==
+        "http://d/in");
+
+  variables["OTEL_EXPORTER_OTLP_TIMEOUT"] = "2500";
+  CHECK(read(variables).timeout == 2.5);
+  variables["OTEL_EXPORTER_OTLP_METRICS_TIMEOUT"] = "500";
+  CHECK(read(variables).timeout == 0.5);
+  CHECK(read(variables, {.timeout = 3.0}).timeout == 3.0);
+}
+
+TEST_CASE("Settings: lists are decoded, and one beats the other by name",
+          "[otlp]") {
+  const Settings settings = read(
+      {{"OTEL_EXPORTER_OTLP_HEADERS", "a=b%20c, Authorization = Basic%3D="},
+       {"OTEL_RESOURCE_ATTRIBUTES", "service.name=r,zone=eu%2C1,pod=p"},
+       {"OTEL_SERVICE_NAME", "s"}},
+      {.resource_attributes = {{"pod", "q"}}});
+  CHECK(settings.headers == Pairs{{"a", "b c"}, {"Authorization", "Basic=="}});
+  CHECK(settings.resource ==
+        Pairs{{"service.name", "s"}, {"zone", "eu,1"}, {"pod", "q"}});
+}
+
+TEST_CASE("Settings: an empty variable counts as unset", "[otlp]") {
+  CHECK(read({{"OTEL_EXPORTER_OTLP_TIMEOUT", ""}}).timeout == 10.0);
+}
+
+TEST_CASE("Settings: the variables of the metrics exporter", "[otlp]") {
+  const Settings settings =
+      read({{"OTEL_METRIC_EXPORT_INTERVAL", "5000"},
+            {"OTEL_METRIC_EXPORT_TIMEOUT", "1000"},
+            {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Delta"},
+            {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"},
+            {"OTEL_SDK_DISABLED", "TRUE"}});
+  CHECK(settings.export_interval == 5.0);
+  CHECK(settings.export_timeout == 1.0);
+  CHECK(settings.temporality == Temporality::kDelta);
+  CHECK(settings.compression == Compression::kGzip);
+  CHECK(settings.disabled);
+}
+
+TEST_CASE("Settings: a bad value is refused by name, value and what is allowed",
+          "[otlp]") {
+  const auto [name, value, allowed] =
+      GENERATE(table<std::string, std::string, std::string>(
+          {{"OTEL_EXPORTER_OTLP_ENDPOINT", "collector:4318",
+            "an URL: http://host:port or https://host:port"},
+           {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"},
+           {"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "gzip or none"},
+           {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s",
+            "a number of milliseconds, 1 to 86400000"},
+           {"OTEL_METRIC_EXPORT_INTERVAL", "0",
+            "a number of milliseconds, 1 to 86400000"},
+           {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "sometimes",
+            "cumulative, delta or lowmemory"},
+           {"OTEL_RESOURCE_ATTRIBUTES", "a=%4",
+            "a list of name=value with commas between, other characters as "
+            "%xx"}}));
+  CHECK(refusal({{name, value}}) ==
+        name + " = \"" + value + "\" is not " + allowed);
+}
+
+TEST_CASE("Settings: a header's value is in no message", "[otlp]") {
+  CHECK(refusal({{"OTEL_EXPORTER_OTLP_HEADERS", "secret"}}).find("\"...\"") !=
+        std::string::npos);
+  CHECK(refusal({}, {.headers = Pairs{{"a", "secret\r\nx: y"}}}) ==
+        "headers: the one named \"a\" has a character that a header cannot "
+        "have");
+}
+
+TEST_CASE("Settings: an option is held to its limits", "[otlp]") {
+  CHECK(refusal({}, {.timeout = 0.0}) ==
+        "timeout = \"0\" is not above 0 and up to 86400 seconds");
+  CHECK(refusal({}, {.export_interval = -1.0}) ==
+        "export_interval = \"-1\" is not above 0 and up to 86400 seconds");
+}
+
+}  // namespace
+}  // namespace vllm_metrics::otlp
