@@ -399,7 +399,8 @@ bool PageLineReader::read_comment(std::string_view line, std::size_t number,
     return fail(name, message(keyword, " is of ", excerpt(out.name),
                               "; allowed: [a-zA-Z_:][a-zA-Z0-9_:]*"));
   }
-  if (p_ != end_ && out.kind == CommentLine::Kind::kHelp && !open_metrics_) {
+  if (p_ != end_ && out.kind == CommentLine::Kind::kHelp &&
+      (*p_ == ' ' || !open_metrics_)) {
     ++p_;  // more blanks are the text's own
   } else if (p_ != end_) {
     separate();

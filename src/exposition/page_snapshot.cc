@@ -56,6 +56,7 @@ absl::StatusOr<Snapshot> snapshot_of(const Page& page) {
     SchemaFamily& added = schema->families.emplace_back();
     added.family.name = family.name;
     added.family.help = family.help;
+    added.family.unit = family.unit;
     added.family.number = CounterNumber::kReal;
     switch (family.kind) {
       case PageKind::kCounter:

@@ -59,6 +59,14 @@ class GoldenPages(unittest.TestCase):
                     self.rewritten(page))
                 self.assertEqual(values(read), expected)
 
+    def test_a_page_is_read_and_written_again_to_the_byte(self):
+        for page in sorted(self.golden.glob("*.expected.prom")):
+            with self.subTest(page.name), tempfile.NamedTemporaryFile() as file:
+                text = self.rewritten(page)
+                file.write(text.encode("utf-8"))
+                file.flush()
+                self.assertEqual(self.rewritten(file.name), text)
+
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser()

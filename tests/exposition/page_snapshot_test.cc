@@ -4,6 +4,7 @@
 #include <limits>
 #include <string>
 
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/registry/registry.h"
@@ -44,6 +45,37 @@ TEST_CASE("snapshot_of: a page of this library is written again to the byte",
   INFO(snapshot.status());
   REQUIRE(snapshot.ok());
   CHECK(TextFormat().render(*snapshot) == page);
+}
+
+TEST_CASE("snapshot_of: an OpenMetrics page is written again to the byte",
+          "[exposition]") {
+  const auto registry = Registry::create();
+  const double bounds[] = {0.5, 1e6};
+  const auto counter =
+      registry->add_counter({.name = "c_seconds",
+                             .help = "  back\\slash\nline \"quote\" \r",
+                             .unit = "seconds"},
+                            {{"z", "\"\\\n# EOF"}});
+  const auto gauge = registry->add_gauge({.name = "a:g_bytes", .unit = "bytes"},
+                                         {{"b", "{le=\"1\"} # é"}});
+  const auto other = registry->add_gauge({.name = "used", .unit = "ratio"});
+  const auto histogram =
+      registry->add_histogram({.name = "h_total", .help = "h", .unit = "total"},
+                              bounds, {{"m", "x"}, {"a", "y"}});
+  REQUIRE((counter.ok() && gauge.ok() && other.ok() && histogram.ok()));
+  (*counter)->inc(7);
+  (*gauge)->set(-std::numeric_limits<double>::infinity());
+  (*other)->set(std::numeric_limits<double>::quiet_NaN());
+  for (const double v : {-5.0, 0.001, 7.0, 1e11}) (*histogram)->observe(v);
+
+  const OpenMetricsOptions options{.created_series = GENERATE(false, true)};
+  const std::string page(OpenMetrics(options).render(*registry));
+  const auto parsed = parse_page(page);
+  REQUIRE(parsed.ok());
+  const auto snapshot = snapshot_of(*parsed);
+  INFO(snapshot.status());
+  REQUIRE(snapshot.ok());
+  CHECK(OpenMetrics(options).render(*snapshot) == page);
 }
 
 TEST_CASE("snapshot_of: what a snapshot cannot hold is refused by name",

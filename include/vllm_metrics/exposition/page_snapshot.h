@@ -9,7 +9,8 @@ namespace vllm_metrics::inline v0 {
 
 // The way back: a page as the snapshot that it was written from, e.g. to write
 // it in another format. A page of this library comes out byte for byte:
-// TextFormat().render(*snapshot_of(*parse_page(page))) == page.
+// TextFormat().render(*snapshot_of(*parse_page(page))) == page, and the same of
+// OpenMetrics, with `created_series` where the page has them.
 //
 // A page does not tell events from estimates: every counter is a double. From
 // 2^53 on it has lost the last digits, and so has the snapshot. Exemplars and
