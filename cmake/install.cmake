@@ -2,7 +2,7 @@
 # only the dependencies of what the user asks for.
 include(CMakePackageConfigHelpers)
 
-set(components primitives core)
+set(components primitives core testing)
 if(TARGET vllm_metrics_http)
   list(APPEND components http)
 endif()
@@ -60,6 +60,8 @@ endfunction()
 vllm_metrics_install_pkgconfig(core "${PROJECT_DESCRIPTION}"
   PUBLIC absl_status absl_statusor
   PRIVATE absl_strings fmt)
+vllm_metrics_install_pkgconfig(testing "For tests of metrics of your own"
+  PUBLIC vllm_metrics-core)
 if(TARGET vllm_metrics_http)
   vllm_metrics_install_pkgconfig(http "Serves vllm_metrics over HTTP"
     PUBLIC vllm_metrics-core
