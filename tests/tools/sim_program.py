@@ -14,6 +14,7 @@ import urllib.request
 
 SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
 LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\]|\\.)*)"')
+OUTSIDE = ("process_", "vllm_metrics_http_")
 
 
 class Page:
@@ -51,14 +52,14 @@ class Page:
         return sorted(out.items())
 
     def histograms(self):
+        """Of the engines."""
         return [name.removesuffix("_bucket") for name in self.samples
-                if name.endswith("_bucket")]
+                if name.endswith("_bucket") and not name.startswith(OUTSIDE)]
 
     def own_lines(self):
-        """Without what the process says of itself."""
+        """Without what process and endpoint say of themselves."""
         return [line for line in self.text.splitlines()
-                if not line.startswith(("process_", "# HELP process_",
-                                        "# TYPE process_"))]
+                if not re.sub("^# (HELP|TYPE) ", "", line).startswith(OUTSIDE)]
 
 
 def scrape(url):

@@ -19,6 +19,7 @@
 
 #include "src/tools/sim/progress_line.h"
 #include "src/tools/sim/real_time.h"
+#include "src/tools/sim/run.h"
 #include "src/tools/sim/sim_options.h"
 #include "src/tools/sim/simulation.h"
 #include "src/tools/sim/trace_reader.h"
@@ -27,6 +28,10 @@
 #include "vllm_metrics/version.h"
 #ifdef VLLM_METRICS_SIM_PROTOBUF
 #include "vllm_metrics/protobuf/protobuf_format.h"
+#endif
+#ifdef VLLM_METRICS_SANDBOX
+#include "src/tools/sandbox/pages.h"
+#include "src/tools/sandbox/session.h"
 #endif
 
 namespace vllm_metrics::sim {
@@ -37,9 +42,6 @@ constexpr int kExitNotAllowed = 2;  // a flag or the trace
 
 // Arrivals without --seconds, unless somebody is served while time passes.
 constexpr double kSyntheticSeconds = 60.0;
-
-// Real seconds between two looks for a signal and two lines of progress.
-constexpr double kLookInterval = 0.1;
 
 int fail(int exit_status, std::string_view message) {
   fmt::print(stderr, "vllm-metrics-sim: {}\n", message);
@@ -141,93 +143,6 @@ struct OutputFiles {
   }
 };
 
-// Lets a simulation happen at the speed asked for, until every request is
-// served, the end is reached, or a signal came.
-class Run {
- public:
-  Run(Simulation& simulation, RealTime& time, ProgressLine& progress, Ticks end)
-      : simulation_(simulation), time_(time), progress_(progress), end_(end) {}
-
-  // Calls `stop(i)` at the i-th of these times, after all that happens then.
-  void stop_at(std::vector<Ticks> times,
-               std::function<void(std::size_t)> stop) {
-    stops_ = std::move(times);
-    stop_ = std::move(stop);
-  }
-
-  void to_end() {
-    for (;;) {
-      look();
-      const Ticks next = simulation_.next_event();
-      if (next == kNever) break;
-      if (next_stop_ < stops_.size() && stops_[next_stop_] < next &&
-          stops_[next_stop_] <= end_) {
-        wait_until(stops_[next_stop_]);
-        if (time_.interrupted()) break;
-        simulation_.advance_to(stops_[next_stop_]);
-        stop_(next_stop_++);
-        continue;
-      }
-      wait_until(std::min(next, end_));
-      if (time_.interrupted()) break;
-      if (next > end_) {
-        simulation_.advance_to(end_);
-        break;
-      }
-      simulation_.run_event(next);
-    }
-    simulation_.finish();
-    progress_.clear();
-    // Those that the run did not come to show its end.
-    while (next_stop_ < stops_.size()) stop_(next_stop_++);
-  }
-
- private:
-  // Now and then: for a signal, and to show how far it is.
-  void look() {
-    const double now = time_.elapsed_seconds();
-    if (now < next_look_) return;
-    next_look_ = now + kLookInterval;
-    time_.sleep(0.0);
-    if (progress_.active()) progress_.show(progress_text());
-  }
-
-  void wait_until(Ticks then) {
-    for (;;) {
-      const double left = time_.seconds_until(then);
-      if (left <= 0.0 || time_.interrupted()) return;
-      simulation_.advance_to(std::min(time_.virtual_now(), then));
-      look();
-      time_.sleep(std::min(left, kLookInterval));
-    }
-  }
-
-  std::string progress_text() const {
-    const RunReport& report = simulation_.report();
-    const double now = to_seconds(simulation_.now());
-    double done = end_ == kNever ? 0.0 : now / to_seconds(end_);
-    const auto size = simulation_.workload().size();
-    if (size.has_value()) {
-      const auto served = report.finished() + report.refused();
-      done = std::max(done,
-                      static_cast<double>(served) / static_cast<double>(*size));
-    }
-    return fmt::format(
-        "{:.1f} s: {} running, {} waiting, {} finished{}", now,
-        simulation_.num_running(), simulation_.num_waiting(), report.finished(),
-        done > 0.0 ? fmt::format(", {:.0f} %", 100.0 * done) : "");
-  }
-
-  Simulation& simulation_;
-  RealTime& time_;
-  ProgressLine& progress_;
-  Ticks end_;
-  std::vector<Ticks> stops_;
-  std::size_t next_stop_ = 0;
-  std::function<void(std::size_t)> stop_;
-  double next_look_ = 0.0;  // real seconds
-};
-
 int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   OutputFiles files(options);
   if (!files.complete()) return kExitUnusable;
@@ -241,10 +156,31 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
       write_request_row(files.requests.out(), engine, request);
     };
   }
-  auto created =
-      Simulation::create(options, std::move(workload), std::move(hooks));
+  const Run::Factory factory = [&hooks, &workload](
+                                   const SimOptions& wanted,
+                                   std::shared_ptr<Registry> registry)
+      -> absl::StatusOr<std::unique_ptr<Simulation>> {
+    if (workload == nullptr) {  // the first one has been taken
+      auto another = make_workload(wanted);
+      if (!another.ok()) return another.status();
+      workload = *std::move(another);
+    }
+    Simulation::Hooks all = hooks;
+    all.registry = std::move(registry);
+    return Simulation::create(wanted, std::move(workload), std::move(all));
+  };
+  SimOptions first = options;
+#ifdef VLLM_METRICS_SANDBOX
+  std::unique_ptr<sandbox::Session> session;
+  if (options.listen.has_value() && options.trace.empty() &&
+      !std::isinf(options.speed)) {
+    session = std::make_unique<sandbox::Session>(options);
+    first = session->first_options();
+  }
+#endif
+  auto created = factory(first, nullptr);
   if (!created.ok()) return fail(kExitNotAllowed, created.status());
-  Simulation& simulation = **created;
+  const std::shared_ptr<Registry> registry = (*created)->registry();
 
   // Before the endpoint: its thread is not to take the signals.
   RealTime time(options.speed);
@@ -257,23 +193,38 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
 #ifdef VLLM_METRICS_SIM_PROTOBUF
     endpoint.protobuf = protobuf::page_writer;
 #endif
-    auto started =
-        http::Exposer::start(simulation.registry(), std::move(endpoint));
+#ifdef VLLM_METRICS_SANDBOX
+    if (session != nullptr) {
+      endpoint.extra_pages = sandbox::pages_of(*session, registry);
+    }
+#endif
+    auto started = http::Exposer::start(registry, std::move(endpoint));
     if (!started.ok()) return fail(kExitUnusable, started.status());
     exposer = *std::move(started);
     // Not among the log lines: those are the same in every run of a seed.
     fmt::print("Listening on {}\n", exposer->url());
+#ifdef VLLM_METRICS_SANDBOX
+    if (session != nullptr) {
+      std::string url = exposer->url();
+      url.resize(url.size() - std::string_view("metrics").size());
+      fmt::print("The sandbox is at {}\n", url);
+    }
+#endif
     std::fflush(stdout);
   }
 
-  Run run(simulation, time, progress, end_of_run(options));
+  Run run(*std::move(created), factory, time, progress, end_of_run(options));
+#ifdef VLLM_METRICS_SANDBOX
+  run.set_control(session.get());
+#endif
   std::vector<Ticks> moments;
   for (const PageAt& page : options.pages) moments.push_back(page.at);
-  run.stop_at(std::move(moments), [&files, &simulation](std::size_t i) {
-    files.pages[i].out() << TextFormat().render(*simulation.registry());
+  run.stop_at(std::move(moments), [&files, &registry](std::size_t i) {
+    files.pages[i].out() << TextFormat().render(*registry);
     files.pages[i].out().flush();
   });
   run.to_end();
+  const Simulation& simulation = run.simulation();
   fmt::print("{}", simulation.report().summary(
                        {.workload = simulation.workload().description(),
                         .virtual_seconds = to_seconds(simulation.now()),
@@ -284,7 +235,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   std::fflush(stdout);
 
   if (files.page.wanted()) {
-    files.page.out() << TextFormat().render(*simulation.registry());
+    files.page.out() << TextFormat().render(*registry);
   }
   if (files.inter_token.wanted()) {
     write_inter_token_rows(files.inter_token.out(),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <limits>
 
 namespace vllm_metrics::sim {
 
@@ -20,11 +21,20 @@ double RealTime::elapsed_seconds() const {
 }
 
 Ticks RealTime::virtual_now() const {
-  return std::isinf(speed_) ? kNever : to_ticks(elapsed_seconds() * speed_);
+  if (std::isinf(speed_)) return kNever;
+  return base_ + to_ticks((elapsed_seconds() - base_seconds_) * speed_);
 }
 
 double RealTime::seconds_until(Ticks then) const {
-  return to_seconds(then) / speed_ - elapsed_seconds();
+  if (speed_ == 0.0) return std::numeric_limits<double>::infinity();
+  return to_seconds(then - base_) / speed_ -
+         (elapsed_seconds() - base_seconds_);
+}
+
+void RealTime::set_speed(double speed, Ticks now) {
+  speed_ = speed;
+  base_seconds_ = elapsed_seconds();
+  base_ = now;
 }
 
 void RealTime::sleep(double seconds) {

@@ -11,7 +11,8 @@ namespace vllm_metrics::sim {
 // SIGTERM end no thread that is started meanwhile, but are noticed here.
 class RealTime {
  public:
-  // `speed`: virtual seconds in a real one; infinity never waits.
+  // `speed`: virtual seconds in a real one; infinity never waits, at 0 time
+  // stands still.
   explicit RealTime(double speed);
   ~RealTime();
   RealTime(const RealTime&) = delete;
@@ -26,6 +27,10 @@ class RealTime {
   // Real seconds until virtual `then`; 0 or less when that has passed.
   double seconds_until(Ticks then) const;
 
+  // From now on, which is virtual `now`, time goes at this speed.
+  void set_speed(double speed, Ticks now);
+  double speed() const { return speed_; }
+
   // Sleeps for so many real seconds or until a signal; 0 only looks for one.
   void sleep(double seconds);
   bool interrupted() const { return interrupted_; }
@@ -34,6 +39,9 @@ class RealTime {
   using RealClock = std::chrono::steady_clock;
 
   double speed_;
+  // When that speed began: real seconds, and virtual time.
+  double base_seconds_ = 0.0;
+  Ticks base_ = 0;
   RealClock::time_point start_ = RealClock::now();
   bool interrupted_ = false;
   sigset_t signals_;

@@ -56,7 +56,8 @@ Simulation::Simulation(const SimOptions& options,
                         : kNever),
       next_log_(log_interval_),
       clock_(std::make_shared<VirtualClock>(workload_->epoch())),
-      registry_(Registry::create()) {}
+      registry_(hooks_.registry != nullptr ? hooks_.registry
+                                           : Registry::create()) {}
 
 Simulation::~Simulation() = default;
 

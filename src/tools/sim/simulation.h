@@ -32,10 +32,12 @@ namespace vllm_metrics::sim {
 // of this; the page may be scraped meanwhile.
 class Simulation {
  public:
-  // `finished` is called with each request that ends; empty for none.
+  // `finished` is called with each request that ends; empty for none. A null
+  // `registry` is one of its own.
   struct Hooks {
     std::shared_ptr<LogSink> log_sink;
     std::function<void(int engine, const Request& request)> finished;
+    std::shared_ptr<Registry> registry = nullptr;
   };
 
   static absl::StatusOr<std::unique_ptr<Simulation>> create(
