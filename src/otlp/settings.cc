@@ -268,6 +268,77 @@ absl::Status read_metrics(const Options& options,
   return absl::OkStatus();
 }
 
+absl::Status read_sampler(const Options& options,
+                          const Environment& environment, Settings& out) {
+  const auto found = environment.find("TRACES_SAMPLER");
+  if (options.root_ratio) {
+    out.root_ratio = *options.root_ratio;
+    if (out.root_ratio >= 0.0 && out.root_ratio <= 1.0) return absl::OkStatus();
+    return refuse("root_ratio", fmt::format("{}", out.root_ratio), "0 to 1");
+  }
+  if (!found) return absl::OkStatus();
+  std::string_view sampler{found->value};
+  constexpr std::string_view kParent = "parentbased_";
+  out.parent_based = sampler.starts_with(kParent);
+  if (out.parent_based) sampler.remove_prefix(kParent.size());
+  if (sampler == "always_on") {
+    out.root_ratio = 1.0;
+  } else if (sampler == "always_off") {
+    out.root_ratio = 0.0;
+  } else if (sampler == "traceidratio") {
+    const auto ratio = environment.find("TRACES_SAMPLER_ARG");
+    out.root_ratio = 1.0;
+    if (ratio && (!absl::SimpleAtod(ratio->value, &out.root_ratio) ||
+                  !(out.root_ratio >= 0.0 && out.root_ratio <= 1.0)))
+      return refuse(ratio->name, ratio->value, "0 to 1");
+  } else {
+    return refuse(found->name, found->value,
+                  "always_on, always_off or traceidratio, each with or without "
+                  "parentbased_ before it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status read_size(std::string_view option_name,
+                       const std::optional<std::size_t>& option,
+                       const std::optional<Variable>& variable,
+                       std::size_t& out) {
+  constexpr std::size_t kMost = 65'536;
+  std::string name{option_name};
+  std::string text;
+  if (option) {
+    out = *option;
+    text = std::to_string(out);
+  } else if (variable) {
+    name = variable->name;
+    text = variable->value;
+    if (!absl::SimpleAtoi(text, &out)) out = 0;
+  }
+  if (out >= 1 && out <= kMost) return absl::OkStatus();
+  return refuse(name, text, "a number, 1 to 65536");
+}
+
+absl::Status read_spans(const Options& options, const Environment& environment,
+                        Settings& out) {
+  auto status = read_sampler(options, environment, out);
+  if (status.ok())
+    status =
+        read_seconds("span_delay", options.span_delay,
+                     environment.find("BSP_SCHEDULE_DELAY"), out.span_delay);
+  if (status.ok())
+    status = read_seconds("span_export_timeout", options.span_export_timeout,
+                          environment.find("BSP_EXPORT_TIMEOUT"),
+                          out.span_export_timeout);
+  if (status.ok())
+    status = read_size("span_queue", options.span_queue,
+                       environment.find("BSP_MAX_QUEUE_SIZE"), out.span_queue);
+  if (status.ok())
+    status = read_size("span_batch", options.span_batch,
+                       environment.find("BSP_MAX_EXPORT_BATCH_SIZE"),
+                       out.span_batch);
+  return status;
+}
+
 }  // namespace
 
 absl::StatusOr<Settings> resolve(const Options& options, Signal signal) {
@@ -283,6 +354,8 @@ absl::StatusOr<Settings> resolve(const Options& options, Signal signal) {
   if (status.ok()) status = read_resource(options, environment, settings);
   if (status.ok() && signal == Signal::kMetrics)
     status = read_metrics(options, environment, settings);
+  if (status.ok() && signal == Signal::kTraces)
+    status = read_spans(options, environment, settings);
   if (!status.ok()) return status;
   return settings;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +28,13 @@ struct Settings {
   double export_timeout = 30.0;
   Temporality temporality = Temporality::kCumulative;
   bool disabled = false;
+  // Of spans. Those with a context: by its flag, unless it is not looked at.
+  bool parent_based = true;
+  double root_ratio = 1.0;
+  double span_delay = 5.0;
+  double span_export_timeout = 30.0;
+  std::size_t span_queue = 2048;
+  std::size_t span_batch = 512;
 };
 
 // InvalidArgument names the option or the variable, its value (a header's is

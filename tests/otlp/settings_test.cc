@@ -94,6 +94,33 @@ TEST_CASE("Settings: the variables of the metrics exporter", "[otlp]") {
   CHECK(settings.disabled);
 }
 
+TEST_CASE("Settings: the variables of spans", "[otlp]") {
+  const Settings settings = read({{"OTEL_TRACES_SAMPLER", "traceidratio"},
+                                  {"OTEL_TRACES_SAMPLER_ARG", "0.25"},
+                                  {"OTEL_BSP_SCHEDULE_DELAY", "100"},
+                                  {"OTEL_BSP_MAX_QUEUE_SIZE", "16"},
+                                  {"OTEL_BSP_MAX_EXPORT_BATCH_SIZE", "8"}},
+                                 {}, Signal::kTraces);
+  CHECK_FALSE(settings.parent_based);
+  CHECK(settings.root_ratio == 0.25);
+  CHECK(settings.span_delay == 0.1);
+  CHECK(settings.span_queue == 16);
+  CHECK(settings.span_batch == 8);
+
+  const auto refused = [](Variables variables, Options options = {}) {
+    return std::string(
+        resolve(with(std::move(variables), options), Signal::kTraces)
+            .status()
+            .message());
+  };
+  CHECK(refused({{"OTEL_TRACES_SAMPLER", "jaeger_remote"}})
+            .starts_with("OTEL_TRACES_SAMPLER = \"jaeger_remote\" is not "));
+  CHECK(refused({{"OTEL_BSP_MAX_QUEUE_SIZE", "-1"}}) ==
+        "OTEL_BSP_MAX_QUEUE_SIZE = \"-1\" is not a number, 1 to 65536");
+  CHECK(refused({}, {.root_ratio = 1.5}) ==
+        "root_ratio = \"1.5\" is not 0 to 1");
+}
+
 TEST_CASE("Settings: a bad value is refused by name, value and what is allowed",
           "[otlp]") {
   const auto [name, value, allowed] =

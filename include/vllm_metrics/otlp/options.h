@@ -79,6 +79,29 @@ struct Options {
   // classic buckets.
   bool exponential_histograms = true;
 
+  // --- Spans -------------------------------------------------------------
+
+  // Of requests that come without a trace context, 0 to 1 get a span, the root
+  // of a trace of its own. Those that have one are sampled when it says so.
+  // OTEL_TRACES_SAMPLER: always_on, always_off and traceidratio look at no
+  // context, parentbased_... of each do; default parentbased_always_on.
+  // OTEL_TRACES_SAMPLER_ARG is the ratio.
+  std::optional<double> root_ratio = {};
+
+  // Seconds between two exports. OTEL_BSP_SCHEDULE_DELAY (milliseconds),
+  // default 5. Of one export with its retries: OTEL_BSP_EXPORT_TIMEOUT
+  // (milliseconds), default 30.
+  std::optional<double> span_delay = {};
+  std::optional<double> span_export_timeout = {};
+
+  // Requests that wait for the next export, of each engine, 1 to 65536: memory
+  // set aside, 256 bytes each. OTEL_BSP_MAX_QUEUE_SIZE, default 2048.
+  std::optional<std::size_t> span_queue = {};
+
+  // Requests in one message, 1 to 65536. OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+  // default 512.
+  std::optional<std::size_t> span_batch = {};
+
   // --- Surroundings ------------------------------------------------------
 
   // Nothing is exported. OTEL_SDK_DISABLED, default false.

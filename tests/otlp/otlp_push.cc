@@ -1,0 +1,83 @@
+// Pushes metrics and spans of some requests over HTTP, for tests that decode
+// them from outside:
+//   otlp_push URL
+// prints the page as it was when it was pushed, then a line `taken 1 1`:
+// metrics and spans. Everything else is told by OpenTelemetry's variables.
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/loggers/stat_logger_manager.h"
+#include "vllm_metrics/otlp/metrics_exporter.h"
+#include "vllm_metrics/otlp/span_exporter.h"
+#include "vllm_metrics/registry/registry.h"
+
+namespace {
+
+using namespace vllm_metrics;
+
+// Queued, prefilled and decoded; the two clocks agree but for their origin.
+void serve(StatLoggerManager& manager, double arrival, bool with_context) {
+  constexpr double kEngineOrigin = 1.7e9;
+  RequestStateStats request;
+  request.arrival_time = arrival;
+  request.num_prompt_tokens = 100;
+  if (with_context)
+    request.trace = *parse_traceparent(
+        "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  const double begin = arrival - kEngineOrigin;
+  const EngineCoreEvent events[] = {
+      {EngineCoreEvent::Type::kQueued, begin},
+      {EngineCoreEvent::Type::kScheduled, begin + 0.25}};
+  IterationStats step;
+  step.reset(arrival + 0.75);
+  step.update_from_output({.num_new_tokens = 1, .events = events}, begin + 0.75,
+                          request);
+  manager.record(nullptr, &step);
+  step.reset(arrival + 2.0);
+  step.update_from_output({.num_new_tokens = 9}, begin + 2.0, request);
+  step.update_from_finished_request(FinishReason::kStop, request);
+  manager.record(nullptr, &step);
+}
+
+int run(const std::string& url) {
+  const auto registry = Registry::create();
+  otlp::Options push;
+  push.endpoint = url;
+  push.service_name = "test";
+  auto metrics = otlp::MetricsExporter::start(registry, push);
+  auto spans = otlp::SpanExporter::start(registry, push);
+  if (!metrics.ok() || !spans.ok()) {
+    std::cout << metrics.status() << '\n' << spans.status() << '\n';
+    return 1;
+  }
+  StatLoggerOptions options;
+  options.model_name = "tiny-1b";
+  options.max_model_len = 4096;
+  options.default_loggers = false;
+  options.registry = registry;
+  options.native_histograms = {{.family = "vllm:e2e_request_latency_seconds"}};
+  options.factories = {(*spans)->factory()};
+  auto manager = StatLoggerManager::create(std::move(options));
+  if (!manager.ok()) {
+    std::cout << manager.status() << '\n';
+    return 1;
+  }
+  for (int i = 0; i < 20; ++i) serve(**manager, 1.7e9 + i, i == 0);
+
+  std::cout << TextFormat().render(*registry);
+  const bool metrics_taken = (*metrics)->flush(20.0);
+  const bool spans_taken = (*spans)->flush(20.0);
+  (*spans)->shutdown();
+  std::cout << "taken " << metrics_taken << ' ' << spans_taken << std::endl;
+  // What the last export tells is that of now: nothing is read after it.
+  (*metrics)->shutdown(1.0);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return argc == 2 ? run(argv[1]) : 2; }
