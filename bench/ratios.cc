@@ -17,6 +17,9 @@
 #include "contest.h"
 #include "engines.h"
 #include "floor.h"
+#ifdef VLLM_METRICS_HAS_SHM
+#include "live_processes.h"
+#endif
 #include "outputs.h"
 #include "page_under_test.h"
 #include "scraped_step.h"
@@ -277,6 +280,65 @@ void measure_page(Ratios& ratios) {
   ratios.push_back({"scrape_64_vs_1", ours.ratio(scrapes[2], scrapes[0]), 80});
 }
 
+#ifdef VLLM_METRICS_HAS_SHM
+void measure_shared_record(Ratios& ratios) {
+  headline("A decode step, into memory that processes share");
+  const auto steps = make_steps({});
+  const LiveProcesses none(0);
+  const auto shared = none.open(/*read_only=*/false);
+  auto options = prometheus_only(1);
+  options.registry = shared->registry();
+  const auto in_shared = make_manager(std::move(options));
+  const auto in_private = make_manager(prometheus_only(1));
+  Contest contest;
+  const auto add = [&](const char* name, StatLoggerManager& manager) {
+    return contest.add(name, [carousel = Carousel(steps),
+                              &manager](std::size_t times) mutable {
+      for (std::size_t i = 0; i < times; ++i) record(manager, carousel.next());
+    });
+  };
+  const auto privately = add("record(), private memory", *in_private);
+  const auto sharing = add("record(), shared memory", *in_shared);
+  contest.run();
+  ratios.push_back(
+      {"record_shm_vs_private", contest.ratio(sharing, privately), 1.1});
+}
+
+void measure_merged_page(Ratios& ratios) {
+  headline("A page of several processes, merged and written as text");
+  const LiveProcesses one(1);
+  const LiveProcesses four(4);
+  const LiveProcesses eight(8);
+  LiveProcesses four_of_many(4);
+  four_of_many.pass_through(2000);
+  Contest contest;
+  std::vector<std::unique_ptr<shm::SharedRegistry>> opened;
+  const auto add = [&](const char* name, const LiveProcesses& processes,
+                       bool read_only) {
+    opened.push_back(processes.open(read_only));
+    return contest.add(
+        name, [format = std::make_shared<TextFormat>(),
+               registry = opened.back()->registry()](std::size_t times) {
+          for (std::size_t n = 0; n < times; ++n) format->render(*registry);
+        });
+  };
+  // Who folds is a process of its own, in both.
+  four_of_many.open(/*read_only=*/false);
+  const auto of_one = add("1 process", one, true);
+  const auto of_four = add("4 processes", four, true);
+  const auto of_eight = add("8 processes", eight, true);
+  const auto of_many =
+      add("4 processes, after 2000 that ended", four_of_many, true);
+  contest.run();
+  ratios.push_back({"merged_8_vs_1", contest.ratio(of_eight, of_one), 10});
+  ratios.push_back(
+      {"merged_after_2000_vs_before", contest.ratio(of_many, of_four), 1.5});
+}
+#else
+void measure_shared_record(Ratios&) {}
+void measure_merged_page(Ratios&) {}
+#endif
+
 void measure_parser(Ratios& ratios) {
   headline("A page of 64 engines, read back");
   const PageUnderTest page(64);
@@ -345,6 +407,8 @@ int run(const char* file_name) {
   measure_update_from_output(ratios);
   measure_page(ratios);
   measure_parser(ratios);
+  measure_shared_record(ratios);
+  measure_merged_page(ratios);
   measure_scraped_step(ratios);
   measure_two_writers(ratios);
 

@@ -6,6 +6,9 @@ set(components primitives core testing)
 if(TARGET vllm_metrics_http)
   list(APPEND components http)
 endif()
+if(TARGET vllm_metrics_shm)
+  list(APPEND components shm)
+endif()
 if(TARGET vllm_metrics_model_config)
   list(APPEND components model_config)
 endif()
@@ -66,6 +69,12 @@ if(TARGET vllm_metrics_http)
   vllm_metrics_install_pkgconfig(http "Serves vllm_metrics over HTTP"
     PUBLIC vllm_metrics-core
     PRIVATE libmicrohttpd zlib fmt)
+endif()
+if(TARGET vllm_metrics_shm)
+  vllm_metrics_install_pkgconfig(shm
+    "Shares vllm_metrics between processes"
+    PUBLIC vllm_metrics-core
+    PRIVATE fmt)
 endif()
 if(TARGET vllm_metrics_model_config)
   vllm_metrics_install_pkgconfig(model_config

@@ -74,6 +74,38 @@ inline constexpr MetricSpec kInfoMetrics[] = {
              "that interval comes from a sample.",
      .condition = Condition::kSelfMetrics,
      .scope = Scope::kManager},
+    {.id = MetricId::kSharedProcesses,
+     .name = "vllm_metrics_shared_processes",
+     .kind = MetricKind::kGauge,
+     .unit = "processes",
+     .help = "Processes at work that share this page; those that ended are in "
+             "its counters and histograms still.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kFolder},
+    {.id = MetricId::kTornBanks,
+     .name = "vllm_metrics_torn_banks",
+     .kind = MetricKind::kGauge,
+     .unit = "banks",
+     .help = "Engines of ended processes that died inside a step: of that step "
+             "this page has a part.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kFolder},
+    {.id = MetricId::kUnreadableSegments,
+     .name = "vllm_metrics_unreadable_segments",
+     .kind = MetricKind::kGauge,
+     .unit = "files",
+     .help = "Files of processes that are damaged or of another version: what "
+             "is in them is missing on this page.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kFolder},
+    {.id = MetricId::kUnmergedSeries,
+     .name = "vllm_metrics_unmerged_series",
+     .kind = MetricKind::kGauge,
+     .unit = "series",
+     .help = "Series left out because another process has their family as "
+             "another kind or with other buckets.",
+     .condition = Condition::kSelfMetrics,
+     .scope = Scope::kFolder},
 };
 
 }  // namespace vllm_metrics::inline v0

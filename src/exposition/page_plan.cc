@@ -213,7 +213,11 @@ PagePlan::Samples PagePlan::wanted_of(const Family& family) const {
 
 void PagePlan::add_family(const SchemaFamily& added) {
   const Family& family = added.family;
-  const Samples wanted = wanted_of(family);
+  Samples wanted = wanted_of(family);
+  // Series of several processes have no time of creation.
+  if (std::ranges::find(added.series, 0.0, &Series::created) !=
+      added.series.end())
+    wanted.created = false;
   const bool created_within = wanted.created && dialect_->created_within_family;
   if (wanted.any_but_created() || created_within) {
     std::string name = family.name;

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "src/loggers/bank_layout.h"
-#include "src/loggers/engine_banks.h"
 #include "src/loggers/engine_index_map.h"
 #include "src/loggers/lora_info.h"
 #include "src/loggers/options_check.h"
 #include "src/loggers/step_writer.h"
 #include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/registry/banks.h"
 #include "vllm_metrics/registry/registry.h"
 #include "vllm_metrics/stats/saturating_add.h"
 
@@ -45,8 +45,8 @@ class StepSection {
   StepSection& operator=(const StepSection&) = delete;
 
   // The first section of a bank.
-  void begin() {
-    layout_.begin(section_);
+  void begin(bool is_new) {
+    if (is_new) layout_.begin(section_);
     record(SleepState{});
   }
   void record(const SchedulerStats& scheduler);
@@ -228,14 +228,13 @@ struct PrometheusStatLogger::State {
   State(StatLoggerOptions given, BankLayout made)
       : options(std::move(given)),
         layout(std::move(made)),
-        places(options.engine_indexes),
-        banks(std::make_shared<EngineBanks>(options.engine_indexes.size(),
-                                            layout.cell_count())) {}
+        places(options.engine_indexes) {}
 
   StepSection section(std::size_t engine) const {
     return {layout, banks->bank(engine), options.clock->coarse_wall()};
   }
 
+  absl::Status add_banks();
   absl::Status add_lora_info();
   absl::Status add_admission_rejections();
   void record(const SchedulerStats& scheduler, std::size_t engine,
@@ -244,7 +243,7 @@ struct PrometheusStatLogger::State {
   StatLoggerOptions options;
   BankLayout layout;
   EngineIndexMap places;
-  std::shared_ptr<EngineBanks> banks;
+  std::shared_ptr<Banks> banks;
   Registration registration;
   std::vector<std::shared_ptr<LoraInfo>> lora_infos;  // one each, or none
   std::vector<Registration> lora_registrations;
@@ -275,6 +274,28 @@ void PrometheusStatLogger::State::record(const SchedulerStats& scheduler,
   }
 }
 
+absl::Status PrometheusStatLogger::State::add_banks() {
+  const std::size_t engines = options.engine_indexes.size();
+  auto families = layout.schema(options);
+  auto made =
+      options.registry->make_banks(families, engines, layout.cell_count());
+  if (!made.ok()) return made.status();
+  banks = *std::move(made);
+  for (std::size_t engine = 0; engine < engines; ++engine) {
+    StepSection first = section(engine);
+    first.begin(banks->is_new());
+    if (options.kv_connector != nullptr) {
+      first.write_own(layout.connector(), [&](StepWriter& writer) {
+        options.kv_connector->begin(writer);
+      });
+    }
+  }
+  auto added = options.registry->add(std::move(families), banks);
+  if (!added.ok()) return added.status();
+  registration = *std::move(added);
+  return absl::OkStatus();
+}
+
 absl::Status PrometheusStatLogger::State::add_lora_info() {
   if (!options.max_loras.has_value()) return absl::OkStatus();
   if (options.engine_indexes.size() > 1 &&
@@ -286,7 +307,13 @@ absl::Status PrometheusStatLogger::State::add_lora_info() {
   }
   const Family family = family_of(spec_of(MetricId::kLoraRequestsInfo));
   for (std::size_t i = 0; i < options.engine_indexes.size(); ++i) {
-    lora_infos.push_back(std::make_shared<LoraInfo>(options));
+    auto shared = options.registry->make_info_banks(
+        family, LoraInfo::shared_sets(options));
+    if (!shared.ok()) return shared.status();
+    const bool is_shared = *shared != nullptr;
+    lora_infos.push_back(
+        std::make_shared<LoraInfo>(options, *std::move(shared)));
+    if (is_shared) continue;
     auto added = options.registry->add(family, lora_infos.back());
     if (!added.ok()) return added.status();
     lora_registrations.push_back(*std::move(added));
@@ -318,21 +345,7 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   auto layout = BankLayout::create(*options);
   if (!layout.ok()) return layout.status();
   auto state = std::make_shared<State>(*std::move(options), *std::move(layout));
-  for (std::size_t engine = 0; engine < state->options.engine_indexes.size();
-       ++engine) {
-    StepSection section = state->section(engine);
-    section.begin();
-    if (state->options.kv_connector != nullptr) {
-      section.write_own(state->layout.connector(), [&](StepWriter& writer) {
-        state->options.kv_connector->begin(writer);
-      });
-    }
-  }
-  auto registration = state->options.registry->add(
-      state->layout.schema(state->options), state->banks,
-      state->options.engine_indexes.size() * state->layout.cell_count());
-  if (!registration.ok()) return registration.status();
-  state->registration = *std::move(registration);
+  if (auto status = state->add_banks(); !status.ok()) return status;
   if (auto status = state->add_lora_info(); !status.ok()) return status;
   if (auto status = state->add_admission_rejections(); !status.ok())
     return status;

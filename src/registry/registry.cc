@@ -1,16 +1,23 @@
 #include "vllm_metrics/registry/registry.h"
 
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <chrono>
 #include <cstddef>
 #include <map>
+#include <new>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "src/registry/info_words.h"
 #include "src/registry/mutex.h"
 #include "src/registry/page_index.h"
+#include "vllm_metrics/registry/banks.h"
+#include "vllm_metrics/registry/series_store.h"
 
 namespace vllm_metrics::inline v0 {
 namespace {
@@ -20,6 +27,7 @@ struct Member {
   std::vector<IndexedFamily> families;
   std::shared_ptr<const SnapshotSource> source;
   std::size_t word_count = 0;
+  bool is_stored = false;  // its series are in what the store shows
   std::shared_ptr<const ChangingSource> changing = {};      // or null
   std::shared_ptr<const ChangingSource::State> state = {};  // the latest seen
 };
@@ -66,6 +74,17 @@ absl::Status check_form(const SchemaFamily& added, std::size_t words) {
   return absl::OkStatus();
 }
 
+// Well-formed and normalized, or what is wrong.
+absl::Status prepare(std::vector<SchemaFamily>& families, std::size_t words) {
+  for (SchemaFamily& added : families) {
+    if (auto status = check_form(added, words); !status.ok()) return status;
+    added.family = normalized(std::move(added.family));
+    for (Series& series : added.series)
+      series.labels = normalized(std::move(series.labels));
+  }
+  return absl::OkStatus();
+}
+
 double unix_seconds_now() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
@@ -78,10 +97,17 @@ SnapshotSource::~SnapshotSource() = default;
 ChangingSource::~ChangingSource() = default;
 
 struct Registration::State {
+  explicit State(std::shared_ptr<SeriesStore> given)
+      : store(std::move(given)) {}
+
   void refresh_changing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
   std::shared_ptr<const Layout> current_layout()
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
+  std::shared_ptr<const Schema> behind(std::shared_ptr<const Schema> stored,
+                                       const Layout& own)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex);
 
+  const std::shared_ptr<SeriesStore> store;  // or null
   Mutex mutex;
   // By id, which is the order of registration and so that of the page.
   std::map<std::uint64_t, Member> members ABSL_GUARDED_BY(mutex);
@@ -90,6 +116,9 @@ struct Registration::State {
   PageIndex index ABSL_GUARDED_BY(mutex);
   std::shared_ptr<const Layout> layout ABSL_GUARDED_BY(mutex);
   std::uint64_t next_id ABSL_GUARDED_BY(mutex) = 1;
+  // The latest page of a store with our own series behind it.
+  std::shared_ptr<const Schema> joined ABSL_GUARDED_BY(mutex);
+  std::shared_ptr<const Schema> joined_from[2] ABSL_GUARDED_BY(mutex);
 };
 
 Registration::Registration(Registration&& other) noexcept
@@ -140,6 +169,7 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
   std::unordered_map<SeriesKey, std::size_t, SeriesKeyHash> info_offsets;
   schema->families.reserve(index.family_count());
   for (const auto& [id, member] : members) {
+    if (member.is_stored) continue;
     const std::size_t base = schema->word_count;
     const bool changes = member.state != nullptr;
     made->parts.push_back(
@@ -170,27 +200,63 @@ std::shared_ptr<const Layout> Registration::State::current_layout() {
   return layout;
 }
 
-std::shared_ptr<Registry> Registry::create() {
-  return std::shared_ptr<Registry>(new Registry());
+std::shared_ptr<const Schema> Registration::State::behind(
+    std::shared_ptr<const Schema> stored, const Layout& own) {
+  if (joined_from[0] == stored && joined_from[1] == own.schema) return joined;
+  auto made = std::make_shared<Schema>(*stored);
+  for (const SchemaFamily& added : own.schema->families) {
+    auto place = std::ranges::find(
+        made->families, added.family.name,
+        [](const SchemaFamily& known) { return known.family.name; });
+    if (place == made->families.end())
+      place = made->families.insert(place, {added.family, {}});
+    for (Series series : added.series) {
+      series.offset += static_cast<std::uint32_t>(stored->word_count);
+      series.created = 0.0;  // the others' times are unknown
+      place->series.push_back(std::move(series));
+    }
+  }
+  made->word_count += own.schema->word_count;
+  joined = std::move(made);
+  joined_from[0] = std::move(stored);
+  joined_from[1] = own.schema;
+  return joined;
 }
-Registry::Registry() : state_(std::make_shared<Registration::State>()) {}
+
+std::shared_ptr<Registry> Registry::create(std::shared_ptr<SeriesStore> store) {
+  return std::shared_ptr<Registry>(new Registry(std::move(store)));
+}
+Registry::Registry(std::shared_ptr<SeriesStore> store)
+    : state_(std::make_shared<Registration::State>(std::move(store))) {}
 Registry::~Registry() = default;
 
 absl::StatusOr<Registration> Registry::add(
     std::vector<SchemaFamily> families,
     std::shared_ptr<const SnapshotSource> source, std::size_t word_count) {
+  return add_member(std::move(families), std::move(source), word_count,
+                    /*is_stored=*/false);
+}
+
+absl::StatusOr<Registration> Registry::add(std::vector<SchemaFamily> families,
+                                           std::shared_ptr<const Banks> banks) {
+  const std::size_t words = banks == nullptr ? 0 : banks->word_count();
+  const bool is_stored = banks != nullptr && banks->is_stored();
+  return add_member(std::move(families), std::move(banks), words, is_stored);
+}
+
+absl::StatusOr<Registration> Registry::add_member(
+    std::vector<SchemaFamily> families,
+    std::shared_ptr<const SnapshotSource> source, std::size_t word_count,
+    bool is_stored) {
   if (source == nullptr) {
     return absl::InvalidArgumentError(
         "source is null; allowed: what fills the "
         "words of the families");
   }
+  if (auto status = prepare(families, word_count); !status.ok()) return status;
   const double now = unix_seconds_now();
   for (SchemaFamily& added : families) {
-    if (auto status = check_form(added, word_count); !status.ok())
-      return status;
-    added.family = normalized(std::move(added.family));
     for (Series& series : added.series) {
-      series.labels = normalized(std::move(series.labels));
       if (series.created == 0.0) series.created = now;
     }
   }
@@ -198,10 +264,40 @@ absl::StatusOr<Registration> Registry::add(
   auto indexed = state_->index.add(std::move(families));
   if (!indexed.ok()) return indexed.status();
   const auto id = state_->next_id++;
-  state_->members.emplace(
-      id, Member{*std::move(indexed), std::move(source), word_count});
+  state_->members.emplace(id, Member{*std::move(indexed), std::move(source),
+                                     word_count, is_stored});
   state_->layout = nullptr;
   return Registration(state_, id);
+}
+
+absl::StatusOr<std::shared_ptr<Banks>> Registry::make_banks(
+    const std::vector<SchemaFamily>& families, std::size_t count,
+    std::size_t cell_count) {
+  if (state_->store == nullptr)
+    return std::make_shared<Banks>(count, cell_count);
+  auto stored = families;
+  if (auto status = prepare(stored, count * cell_count); !status.ok())
+    return status;
+  auto place = state_->store->claim({.families = stored,
+                                     .form = SeriesStore::Form::kBanks,
+                                     .banks = count,
+                                     .cell_count = cell_count});
+  if (!place.ok()) return place.status();
+  return std::make_shared<Banks>(*std::move(place), count, cell_count);
+}
+
+absl::StatusOr<std::shared_ptr<Banks>> Registry::make_info_banks(
+    Family family, std::size_t count) {
+  if (state_->store == nullptr) return nullptr;
+  std::vector<SchemaFamily> families{{std::move(family), {}}};
+  if (auto status = prepare(families, 0); !status.ok()) return status;
+  auto place = state_->store->claim({.families = families,
+                                     .form = SeriesStore::Form::kInfo,
+                                     .banks = count,
+                                     .cell_count = InfoWords::kCellCount});
+  if (!place.ok()) return place.status();
+  return std::make_shared<Banks>(*std::move(place), count,
+                                 InfoWords::kCellCount);
 }
 
 absl::StatusOr<Registration> Registry::add(
@@ -230,24 +326,28 @@ absl::StatusOr<Registration> Registry::add(
 }
 
 void Registry::snapshot(Snapshot& out) const {
+  const bool is_shared = state_->store != nullptr;
+  if (is_shared) state_->store->snapshot(out);
+  const std::size_t base = is_shared ? out.schema->word_count : 0;
   std::shared_ptr<const Layout> layout;
   {
     const MutexLock lock(state_->mutex);
     layout = state_->current_layout();
+    out.schema = is_shared ? state_->behind(std::move(out.schema), *layout)
+                           : layout->schema;
   }
-  out.words.resize(layout->schema->word_count);
+  out.words.resize(out.schema->word_count);
+  const auto words = std::span(out.words).subspan(base);
   for (const Layout::Part& part : layout->parts) {
     if (part.source == nullptr) continue;
-    part.source->read(
-        std::span(out.words).subspan(part.first_word, part.word_count));
+    part.source->read(words.subspan(part.first_word, part.word_count));
   }
   for (const auto& [shown, other] : layout->duplicates) {
-    if (std::bit_cast<double>(out.words[other]) >
-        std::bit_cast<double>(out.words[shown])) {
-      out.words[shown] = out.words[other];
+    if (std::bit_cast<double>(words[other]) >
+        std::bit_cast<double>(words[shown])) {
+      words[shown] = words[other];
     }
   }
-  out.schema = layout->schema;
 }
 
 namespace {
@@ -277,7 +377,40 @@ class MetricSource : public SnapshotSource {
   std::shared_ptr<const Metric> metric_;
 };
 
+template <class Metric>
+Metric* new_stored(void* memory) {
+  if constexpr (std::is_same_v<Metric, Gauge>) {
+    return new (memory) Gauge(Gauge::Timed{});
+  } else {
+    return new (memory) Metric;
+  }
+}
+
 }  // namespace
+
+// Such a metric lies in the store as it is, and all bytes zero it is a new one.
+template <class Metric>
+absl::StatusOr<Handle<Metric>> Registry::add_stored(Family family,
+                                                    Series series) {
+  static_assert(sizeof(Metric) == 2 * sizeof(std::uint64_t));
+  static_assert(std::is_trivially_destructible_v<Metric>);
+  std::vector<SchemaFamily> families;
+  families.push_back({std::move(family), {std::move(series)}});
+  if (auto status = prepare(families, 1); !status.ok()) return status;
+  auto place = state_->store->claim({.families = families,
+                                     .form = SeriesStore::Form::kWords,
+                                     .cell_count = 2});
+  if (!place.ok()) return place.status();
+  Metric* const metric = place->is_new
+                             ? new_stored<Metric>(place->memory.get())
+                             : static_cast<Metric*>(place->memory.get());
+  std::shared_ptr<Metric> owned(std::move(place->memory), metric);
+  auto registration = add_member(
+      std::move(families), std::make_shared<MetricSource<Metric>>(owned), 1,
+      /*is_stored=*/true);
+  if (!registration.ok()) return registration.status();
+  return Handle<Metric>(std::move(owned), *std::move(registration));
+}
 
 template <class Metric>
 absl::StatusOr<Handle<Metric>> Registry::add_metric(
@@ -296,6 +429,9 @@ absl::StatusOr<Handle<Counter>> Registry::add_counter(Family family,
                                                       Labels labels) {
   family.kind = MetricKind::kCounter;
   family.number = CounterNumber::kInteger;
+  if (state_->store != nullptr)
+    return add_stored<Counter>(std::move(family),
+                               Series{.labels = std::move(labels)});
   return add_metric(std::move(family), Series{.labels = std::move(labels)},
                     std::make_shared<Counter>());
 }
@@ -303,6 +439,9 @@ absl::StatusOr<Handle<Counter>> Registry::add_counter(Family family,
 absl::StatusOr<Handle<Gauge>> Registry::add_gauge(Family family,
                                                   Labels labels) {
   family.kind = MetricKind::kGauge;
+  if (state_->store != nullptr)
+    return add_stored<Gauge>(std::move(family),
+                             Series{.labels = std::move(labels)});
   return add_metric(std::move(family), Series{.labels = std::move(labels)},
                     std::make_shared<Gauge>());
 }
@@ -318,8 +457,41 @@ absl::StatusOr<Handle<Histogram>> Registry::add_histogram(
   }
   Series series{.labels = std::move(labels),
                 .bounds = std::make_shared<const BucketBounds>(*checked)};
+  if (state_->store != nullptr) {
+    return add_stored_histogram(std::move(family), std::move(series),
+                                *std::move(checked));
+  }
   auto metric = std::make_shared<Histogram>(*std::move(checked));
   return add_metric(std::move(family), std::move(series), std::move(metric));
+}
+
+absl::StatusOr<Handle<Histogram>> Registry::add_stored_histogram(
+    Family family, Series series, BucketBounds bounds) {
+  struct Stored {
+    std::shared_ptr<void> memory;
+    Histogram histogram;
+  };
+  using Word = std::atomic<std::uint64_t>;
+  const std::size_t words = word_count(family.kind, &bounds);
+  const std::size_t stored_words = Histogram::stored_words(bounds);
+  std::vector<SchemaFamily> families;
+  families.push_back({std::move(family), {std::move(series)}});
+  if (auto status = prepare(families, words); !status.ok()) return status;
+  auto place = state_->store->claim({.families = families,
+                                     .form = SeriesStore::Form::kHistogram,
+                                     .cell_count = stored_words});
+  if (!place.ok()) return place.status();
+  void* const memory = place->memory.get();
+  Word* const stored = place->is_new ? new (memory) Word[stored_words]
+                                     : static_cast<Word*>(memory);
+  std::shared_ptr<Stored> owned(
+      new Stored{std::move(place->memory), {std::move(bounds), stored}});
+  std::shared_ptr<Histogram> metric(owned, &owned->histogram);
+  auto registration = add_member(
+      std::move(families), std::make_shared<MetricSource<Histogram>>(metric),
+      words, /*is_stored=*/true);
+  if (!registration.ok()) return registration.status();
+  return Handle<Histogram>(std::move(metric), *std::move(registration));
 }
 
 }  // namespace vllm_metrics::inline v0

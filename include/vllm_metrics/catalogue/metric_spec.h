@@ -101,6 +101,10 @@ enum class MetricId : std::uint8_t {
   kLoggerErrors,
   kUndeclaredEngineRecords,
   kSampledKvTransfers,
+  kSharedProcesses,
+  kTornBanks,
+  kUnreadableSegments,
+  kUnmergedSeries,
   kHttpRequests,
   kHttpResponseBytes,
   kHttpRenderSeconds,
@@ -133,6 +137,7 @@ enum class Scope : std::uint8_t {
   kManager,   // label model_name, and the extra one if any
   kEndpoint,  // label address, and the extra one if any
   kExporter,  // label signal (metrics or traces), and the extra one
+  kFolder,    // no label: of the processes that share a registry
 };
 
 // A label beside those of the scope. `values` is the closed set, in the order

@@ -181,6 +181,7 @@ class Bank::Section {
     cells_[gauge.value].set(v);
     cells_[gauge.value + 1].set(now_);
   }
+  void store(std::uint32_t i, std::uint64_t w) noexcept { cells_[i].store(w); }
 
   void observe(const HistogramCells& at, double v) noexcept {
     if (std::bit_cast<std::uint64_t>(v) < at.short_way_end) [[likely]] {

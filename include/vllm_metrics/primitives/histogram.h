@@ -2,6 +2,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
@@ -39,6 +40,16 @@ class Histogram {
   explicit Histogram(BucketBounds bounds)
       : bounds_(std::move(bounds)),
         halves_{Half(bounds_.bucket_count()), Half(bounds_.bucket_count())} {}
+  // One whose words lie in memory that other processes read: its buckets, the
+  // sum, and how many observations have begun and have ended. stored_words() of
+  // them, all zero or as a histogram with these bounds left them.
+  Histogram(BucketBounds bounds, std::atomic<std::uint64_t>* stored)
+      : bounds_(std::move(bounds)),
+        halves_{Half(0), Half(0)},
+        stored_(stored) {}
+  static std::size_t stored_words(const BucketBounds& bounds) noexcept {
+    return bounds.bucket_count() + 3;
+  }
   Histogram(const Histogram&) = delete;
   Histogram& operator=(const Histogram&) = delete;
 
@@ -56,6 +67,8 @@ class Histogram {
       rejected_.fetch_add(n > kMaxTimes ? 1 : n, std::memory_order_relaxed);
       return;
     }
+    if (stored_ != nullptr) [[unlikely]]
+      return observe_stored(std::span(&v, 1), n);
     Half& half = enter(n);
     half.buckets[bounds_.bucket_of(v)].fetch_add(n, std::memory_order_relaxed);
     half.sum.fetch_add(n == 1 ? v : v * static_cast<double>(n),
@@ -67,6 +80,8 @@ class Histogram {
   void observe(std::span<const double> values) noexcept {
     const std::uint64_t n = values.size();
     if (n == 0) return;
+    if (stored_ != nullptr) [[unlikely]]
+      return observe_stored(values, 1);
     Half& half = enter(n);
     const auto add = [&half](std::size_t bucket, std::uint64_t gained) {
       half.buckets[bucket].fetch_add(gained, std::memory_order_relaxed);
@@ -130,14 +145,62 @@ class Histogram {
     return sum;
   }
 
+  void observe_stored(std::span<const double> values,
+                      std::uint64_t times) noexcept;
+  double read_stored(std::span<std::uint64_t> buckets) const noexcept;
+
   BucketBounds bounds_;
   mutable std::atomic<std::uint64_t> entered_{0};  // top bit: the hot half
   mutable std::array<Half, 2> halves_;
   mutable std::atomic_flag reading_;
   std::atomic<std::uint64_t> rejected_{0};
+  std::atomic<std::uint64_t>* stored_ = nullptr;  // else in halves_
 };
 
+// Nobody flips halves here: readers of other processes cannot. They look how
+// many have ended, read, and look how many have begun; if that is the same,
+// nobody was inside. Release: who sees a bucket sees that it has begun.
+inline void Histogram::observe_stored(std::span<const double> values,
+                                      std::uint64_t times) noexcept {
+  std::atomic<std::uint64_t>* const sum = stored_ + bounds_.bucket_count();
+  const std::uint64_t n = values.size() * times;
+  sum[1].fetch_add(n, std::memory_order_relaxed);
+  for (const double v : values) {
+    if (!std::isfinite(v)) {
+      rejected_.fetch_add(times, std::memory_order_relaxed);
+      continue;
+    }
+    stored_[bounds_.bucket_of(v)].fetch_add(times, std::memory_order_release);
+    const double added = times == 1 ? v : v * static_cast<double>(times);
+    std::uint64_t before = sum->load(std::memory_order_relaxed);
+    while (!sum->compare_exchange_weak(
+        before,
+        std::bit_cast<std::uint64_t>(std::bit_cast<double>(before) + added),
+        std::memory_order_release, std::memory_order_relaxed)) {
+    }
+  }
+  sum[2].fetch_add(n, std::memory_order_release);
+}
+
+// Bounded: where writers leave no gap, the sum may be ahead of the buckets.
+inline double Histogram::read_stored(
+    std::span<std::uint64_t> buckets) const noexcept {
+  constexpr int kMostAttempts = 64;
+  const std::atomic<std::uint64_t>* const sum =
+      stored_ + bounds_.bucket_count();
+  for (int attempt = 0;; ++attempt) {
+    const std::uint64_t ended = sum[2].load(std::memory_order_acquire);
+    for (std::size_t b = 0; b < buckets.size(); ++b)
+      buckets[b] = stored_[b].load(std::memory_order_acquire);
+    const std::uint64_t total = sum->load(std::memory_order_acquire);
+    if (sum[1].load(std::memory_order_relaxed) == ended ||
+        attempt == kMostAttempts)
+      return std::bit_cast<double>(total);
+  }
+}
+
 inline double Histogram::read(std::span<std::uint64_t> buckets) const noexcept {
+  if (stored_ != nullptr) return read_stored(buckets);
   while (reading_.test_and_set(std::memory_order_acquire))
     std::this_thread::yield();
   const std::uint64_t before =

@@ -20,6 +20,9 @@
 
 namespace vllm_metrics::inline v0 {
 
+class Banks;
+class SeriesStore;
+
 // Where the words of some series come from: a bank, a counter, the process.
 class VLLM_METRICS_EXPORT SnapshotSource {
  public:
@@ -100,7 +103,10 @@ class Handle {
 // Nothing is registered then.
 class VLLM_METRICS_EXPORT Registry {
  public:
-  static std::shared_ptr<Registry> create();
+  // With a store its own series lie there, and its page has those of all who
+  // share the store. What others fill (add() with a source) stays its own.
+  static std::shared_ptr<Registry> create(
+      std::shared_ptr<SeriesStore> store = nullptr);
   ~Registry();
   Registry(const Registry&) = delete;
   Registry& operator=(const Registry&) = delete;
@@ -118,6 +124,22 @@ class VLLM_METRICS_EXPORT Registry {
       std::vector<SchemaFamily> families,
       std::shared_ptr<const SnapshotSource> source, std::size_t word_count);
 
+  // Banks for `families`, which an engine's steps then fill: where this
+  // registry's series lie. Put them on the page with add(), when they show what
+  // they are to show. `count` banks of `cell_count` cells; offsets count the
+  // cells of all, one bank behind the other.
+  [[nodiscard]] absl::StatusOr<std::shared_ptr<Banks>> make_banks(
+      const std::vector<SchemaFamily>& families, std::size_t count,
+      std::size_t cell_count);
+  [[nodiscard]] absl::StatusOr<Registration> add(
+      std::vector<SchemaFamily> families, std::shared_ptr<const Banks> banks);
+
+  // The same for `count` series of an info family whose labels change, each a
+  // bank of text (src/registry/info_words.h). Null when the series are private:
+  // then add() a ChangingSource.
+  [[nodiscard]] absl::StatusOr<std::shared_ptr<Banks>> make_info_banks(
+      Family family, std::size_t count);
+
   // One family whose series change. `family` must be an info family; label
   // names and values of its series are the source's to get right.
   [[nodiscard]] absl::StatusOr<Registration> add(
@@ -128,10 +150,19 @@ class VLLM_METRICS_EXPORT Registry {
   void snapshot(Snapshot& out) const;
 
  private:
-  Registry();
+  explicit Registry(std::shared_ptr<SeriesStore> store);
   template <class Metric>
   absl::StatusOr<Handle<Metric>> add_metric(Family family, Series series,
                                             std::shared_ptr<Metric> metric);
+  template <class Metric>
+  absl::StatusOr<Handle<Metric>> add_stored(Family family, Series series);
+  absl::StatusOr<Handle<Histogram>> add_stored_histogram(Family family,
+                                                         Series series,
+                                                         BucketBounds bounds);
+  absl::StatusOr<Registration> add_member(
+      std::vector<SchemaFamily> families,
+      std::shared_ptr<const SnapshotSource> source, std::size_t word_count,
+      bool is_stored);
 
   std::shared_ptr<Registration::State> state_;
 };

@@ -42,7 +42,9 @@ std::string condition_text(const MetricSpec& spec) {
     case Condition::kEngineInitialized:
       return "after `log_engine_initialized()`";
     case Condition::kSelfMetrics:
-      return "`self_metrics`";
+      return spec.scope == Scope::kFolder
+                 ? "`SharedRegistryOptions::self_metrics`"
+                 : "`self_metrics`";
     case Condition::kHttpEndpoint:
       return "`ExposerOptions::self_metrics`";
     case Condition::kOtlpExporter:
@@ -75,6 +77,7 @@ std::vector<std::string> labels_of(const MetricSpec& spec) {
   if (spec.id == MetricId::kSimpleKvOffloadInfo)
     return {"engine",     "model_name",   "backend",
             "page_cache", "lazy_offload", "capacity_blocks"};
+  if (spec.scope == Scope::kFolder) return {};
   std::vector<std::string> labels{std::string(main_label(spec))};
   if (spec.scope == Scope::kEngine) labels.insert(labels.begin(), "engine");
   if (!spec.extra_label.name.empty())
@@ -123,7 +126,8 @@ std::string recipe(const MetricSpec& spec) {
       spec.extra_label.name.empty()
           ? std::string(main_label(spec))
           : fmt::format("{}, {}", main_label(spec), spec.extra_label.name);
-  if (spec.scope == Scope::kInfo) return std::string(spec.name);
+  if (spec.scope == Scope::kInfo || spec.scope == Scope::kFolder)
+    return std::string(spec.name);
   switch (spec.kind) {
     case MetricKind::kCounter:
       return fmt::format("sum by ({}) (rate({}[5m]))", by, sample_name(spec));

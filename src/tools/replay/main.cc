@@ -18,6 +18,10 @@
 #include "src/tools/replay/trace_player.h"
 #include "src/tools/replay/trace_reader.h"
 #include "vllm_metrics/exposition/text_format.h"
+#include "vllm_metrics/registry/registry.h"
+#ifdef VLLM_METRICS_HAS_SHM
+#include "vllm_metrics/shm/shared_registry.h"
+#endif
 #include "vllm_metrics/version.h"
 
 namespace vllm_metrics::replay {
@@ -27,7 +31,9 @@ constexpr int kBadInput = 2;
 constexpr int kFailure = 1;
 
 constexpr std::string_view kUsage =
-    R"(usage: vllm-metrics-replay [--page FILE] [--log FILE] [--snapshot FILE] TRACE
+    R"(usage: vllm-metrics-replay [--page FILE] [--log FILE] [--snapshot FILE]
+                           [--shared FOLDER] TRACE
+       vllm-metrics-replay [--page FILE] --merge FOLDER
 
 Plays TRACE (JSON Lines, trace format 1; - is standard input) through the
 library and writes what an engine would have shown at its end.
@@ -35,6 +41,9 @@ library and writes what an engine would have shown at its end.
   --page FILE      the text exposition; without it, to standard output
   --log FILE       the text records, `LEVEL text` a line, DEBUG ones too
   --snapshot FILE  JSON of the last `snapshot` event; of the end without one
+  --shared FOLDER  as one of the processes that share FOLDER, which is made
+                   if it is not there; the page then is that of all of them
+  --merge FOLDER   no TRACE: the page of the processes that share FOLDER
   --version, --help
 
 FILE may be - for standard output. Exit status: 0 done, 1 FILE cannot be
@@ -45,6 +54,8 @@ struct Arguments {
   std::string page = "-";
   std::string log;
   std::string snapshot;
+  std::string shared;
+  std::string merge;
   std::string trace;
 };
 
@@ -77,8 +88,11 @@ std::optional<std::string> parse(int argc, char** argv, Arguments& out) {
   const struct {
     std::string_view name;
     std::string& value;
-  } flags[] = {
-      {"--page", out.page}, {"--log", out.log}, {"--snapshot", out.snapshot}};
+  } flags[] = {{"--page", out.page},
+               {"--log", out.log},
+               {"--snapshot", out.snapshot},
+               {"--shared", out.shared},
+               {"--merge", out.merge}};
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     std::string* value = nullptr;
@@ -96,6 +110,12 @@ std::optional<std::string> parse(int argc, char** argv, Arguments& out) {
       out.trace = argument;
     }
   }
+  if (!out.merge.empty()) {
+    const bool plays =
+        !out.trace.empty() || !out.shared.empty() || !out.log.empty();
+    if (plays) return "--merge plays no TRACE";
+    return std::nullopt;
+  }
   if (out.trace.empty()) return "TRACE is missing";
   return std::nullopt;
 }
@@ -103,9 +123,10 @@ std::optional<std::string> parse(int argc, char** argv, Arguments& out) {
 // Builds the loggers that the first line of a trace asks for.
 absl::Status begin(const TraceEvent& config,
                    const std::shared_ptr<LogSink>& log_sink,
+                   const std::shared_ptr<Registry>& registry,
                    std::unique_ptr<TracePlayer>& out) {
   auto player = TracePlayer::create(std::get<TraceConfig>(config.action),
-                                    config.clocks, log_sink);
+                                    config.clocks, log_sink, registry);
   if (!player.ok()) return player.status();
   out = *std::move(player);
   if (!out->warning().empty()) {
@@ -116,7 +137,8 @@ absl::Status begin(const TraceEvent& config,
 
 // Plays the whole trace.
 absl::StatusOr<std::unique_ptr<TracePlayer>> play(
-    const std::string& path, const std::shared_ptr<LogSink>& log_sink) {
+    const std::string& path, const std::shared_ptr<LogSink>& log_sink,
+    const std::shared_ptr<Registry>& registry) {
   auto reader = TraceReader::open(path);
   if (!reader.ok()) return reader.status();
   std::unique_ptr<TracePlayer> player;
@@ -126,18 +148,34 @@ absl::StatusOr<std::unique_ptr<TracePlayer>> play(
     if (!more.ok()) return more.status();
     if (!*more) return player;
     const absl::Status status = player == nullptr
-                                    ? begin(event, log_sink, player)
+                                    ? begin(event, log_sink, registry, player)
                                     : player->play(event);
     if (!status.ok()) return reader->error_here(std::string(status.message()));
   }
 }
 
-void write_snapshot(const TracePlayer& player, std::ostream& out) {
+// The registry that the arguments ask for; null: the player's own.
+absl::StatusOr<std::shared_ptr<Registry>> open_registry(
+    const Arguments& arguments) {
+  if (arguments.shared.empty() && arguments.merge.empty()) return nullptr;
+#ifdef VLLM_METRICS_HAS_SHM
+  const bool merges = !arguments.merge.empty();
+  auto shared = shm::SharedRegistry::create(
+      {.folder = merges ? arguments.merge : arguments.shared,
+       .read_only = merges});
+  if (!shared.ok()) return shared.status();
+  return (*shared)->registry();
+#else
+  return absl::UnimplementedError("built without VLLM_METRICS_SHM");
+#endif
+}
+
+void write_snapshot(const TracePlayer* player, const Registry& registry,
+                    std::ostream& out) {
   Snapshot end;
-  if (player.snapshot() == nullptr) player.registry().snapshot(end);
-  out << snapshot_json(player.snapshot() != nullptr ? *player.snapshot() : end)
-             .dump(0)
-      << '\n';
+  const Snapshot* taken = player == nullptr ? nullptr : player->snapshot();
+  if (taken == nullptr) registry.snapshot(end);
+  out << snapshot_json(taken != nullptr ? *taken : end).dump(0) << '\n';
 }
 
 int run(int argc, char** argv) {
@@ -162,14 +200,22 @@ int run(int argc, char** argv) {
   for (Output* output : {&page, &log, &snapshot}) {
     if (!output->is_good()) return kFailure;
   }
-  const auto player =
-      play(arguments.trace, std::make_shared<LogFile>(log.stream()));
-  if (!player.ok()) {
-    std::cerr << "vllm-metrics-replay: " << player.status().message() << '\n';
+  const auto shared = open_registry(arguments);
+  absl::StatusOr<std::unique_ptr<TracePlayer>> player(nullptr);
+  if (shared.ok() && arguments.merge.empty()) {
+    player =
+        play(arguments.trace, std::make_shared<LogFile>(log.stream()), *shared);
+  }
+  for (const absl::Status& status : {shared.status(), player.status()}) {
+    if (status.ok()) continue;
+    std::cerr << "vllm-metrics-replay: " << status.message() << '\n';
     return kBadInput;
   }
-  page.stream() << TextFormat().render((*player)->registry());
-  if (snapshot.wanted()) write_snapshot(**player, snapshot.stream());
+  const Registry& registry =
+      *player == nullptr ? **shared : (*player)->registry();
+  page.stream() << TextFormat().render(registry);
+  if (snapshot.wanted())
+    write_snapshot(player->get(), registry, snapshot.stream());
   bool good = true;
   for (Output* output : {&page, &log, &snapshot}) {
     good = output->is_good() && good;

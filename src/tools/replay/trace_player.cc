@@ -69,7 +69,7 @@ void TraceClock::set(const ClockReading& reading) {
 
 absl::StatusOr<std::unique_ptr<TracePlayer>> TracePlayer::create(
     const TraceConfig& config, const ClockReading& clocks,
-    std::shared_ptr<LogSink> log_sink) {
+    std::shared_ptr<LogSink> log_sink, std::shared_ptr<Registry> registry) {
   auto engine_core = EngineCore::create(config);
   if (!engine_core.ok()) return engine_core.status();
   std::unique_ptr<TracePlayer> player(new TracePlayer(*std::move(engine_core)));
@@ -77,6 +77,7 @@ absl::StatusOr<std::unique_ptr<TracePlayer>> TracePlayer::create(
   StatLoggerOptions options = options_from(config);
   options.clock = player->clock_;
   options.log_sink = std::move(log_sink);
+  options.registry = std::move(registry);
   auto manager = StatLoggerManager::create(std::move(options));
   if (!manager.ok()) return manager.status();
   player->manager_ = *std::move(manager);

@@ -45,10 +45,12 @@ class TraceClock : public Clock {
 // Thread-safety: none.
 class TracePlayer {
  public:
-  // Builds the loggers. InvalidArgument: an option that is not allowed.
+  // Builds the loggers, whose series go to `registry` (null: one of their own).
+  // InvalidArgument: an option that is not allowed.
   static absl::StatusOr<std::unique_ptr<TracePlayer>> create(
       const TraceConfig& config, const ClockReading& clocks,
-      std::shared_ptr<LogSink> log_sink);
+      std::shared_ptr<LogSink> log_sink,
+      std::shared_ptr<Registry> registry = nullptr);
 
   // Applies one event. InvalidArgument: it does not fit those before it.
   absl::Status play(const TraceEvent& event);

@@ -1,0 +1,183 @@
+#include "src/shm/folded_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <string_view>
+
+#include "src/shm/segment.h"
+#include "vllm_metrics/shm/segment_format.h"
+
+namespace vllm_metrics::inline v0::shm {
+namespace {
+
+template <class T>
+std::string_view bytes_of(const T& object) {
+  return {reinterpret_cast<const char*>(&object), sizeof object};
+}
+template <class T>
+std::string_view bytes_of(std::span<const T> all) {
+  return {reinterpret_cast<const char*>(all.data()), all.size_bytes()};
+}
+
+int write_all(int file, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t done = ::write(file, bytes.data(), bytes.size());
+    if (done < 0 && errno == EINTR) continue;
+    if (done < 0) return errno;
+    bytes.remove_prefix(static_cast<std::size_t>(done));
+  }
+  return 0;
+}
+
+// Info series whose labels change, as adapters come and go, would gather for
+// ever: of those that nobody writes any more the newest stay.
+std::vector<SchemaFamily> newest_infos(std::vector<SchemaFamily> families,
+                                       std::span<const std::uint64_t> cells) {
+  constexpr std::size_t kMost = 64;
+  const auto time_of = [cells](const Series& series) {
+    return std::bit_cast<double>(cells[series.offset + 1]);
+  };
+  for (SchemaFamily& family : families) {
+    if (!family.family.info || family.series.size() <= kMost) continue;
+    std::ranges::stable_sort(family.series, std::ranges::greater(), time_of);
+    family.series.resize(kMost);
+  }
+  return families;
+}
+
+}  // namespace
+
+bool FoldedFile::is_current(const Folder& folder) const {
+  struct stat now {};
+  if (::fstatat(folder.fd(), kFoldedName, &now, AT_SYMLINK_NOFOLLOW) != 0)
+    return file_.get() < 0;
+  return file_.get() >= 0 && now.st_ino == number_;
+}
+
+void FoldedFile::clear() {
+  file_.reset();
+  schema_ = nullptr;
+  cells_.clear();
+  lows_.clear();
+  torn_banks_ = 0;
+  names_.clear();
+}
+
+absl::Status FoldedFile::refresh(const Folder& folder, SchemaDecoder& schemas) {
+  if (is_current(folder)) return status_;
+  clear();
+  file_.reset(::openat(folder.fd(), kFoldedName,
+                       O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (file_.get() < 0) {
+    status_ = errno == ENOENT ? absl::OkStatus()
+                              : system_error("file", kFoldedName, errno);
+    return status_;
+  }
+  struct stat of {};
+  ::fstat(file_.get(), &of);
+  number_ = of.st_ino;
+  std::string bytes(static_cast<std::size_t>(of.st_size), '\0');
+  const ssize_t got = ::pread(file_.get(), bytes.data(), bytes.size(), 0);
+  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
+  status_ = parse(bytes, schemas);
+  return status_;
+}
+
+absl::Status FoldedFile::parse(const std::string& bytes,
+                               SchemaDecoder& schemas) {
+  const auto damaged = absl::DataLossError("it is damaged");
+  SegmentHeader header;
+  BlockHeader block;
+  if (bytes.size() < sizeof header + sizeof block) return damaged;
+  std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
+  std::memcpy(static_cast<void*>(&block), bytes.data() + sizeof header,
+              sizeof block);
+  if (header.magic != SegmentHeader().magic ||
+      block.form != static_cast<std::uint32_t>(BlockForm::kFolded))
+    return damaged;
+  if (header.version != SegmentHeader().version)
+    return absl::UnimplementedError("it has another format version");
+  const std::size_t front =
+      sizeof header + to_line(sizeof block + block.schema_bytes);
+  const std::size_t cell_bytes = block.cell_count * sizeof(std::uint64_t);
+  if (block.cell_count > bytes.size() || block.name_bytes > bytes.size() ||
+      front + 2 * cell_bytes + block.name_bytes != bytes.size())
+    return damaged;
+  const std::string_view schema = std::string_view(bytes).substr(
+      sizeof header + sizeof block, block.schema_bytes);
+  if (hash_of(schema) != block.schema_hash) return damaged;
+  schema_ = schemas.decode(schema, block.cell_count);
+  if (schema_ == nullptr) return damaged;
+  cells_.resize(block.cell_count);
+  lows_.resize(block.cell_count);
+  if (cell_bytes != 0) {
+    std::memcpy(cells_.data(), bytes.data() + front, cell_bytes);
+    std::memcpy(lows_.data(), bytes.data() + front + cell_bytes, cell_bytes);
+  }
+  torn_banks_ = block.torn_banks;
+  std::string_view names =
+      std::string_view(bytes).substr(front + 2 * cell_bytes);
+  while (!names.empty()) {
+    const std::size_t end = names.find('\n');
+    names_.emplace(names.substr(0, end));
+    names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
+  }
+  return absl::OkStatus();
+}
+
+void FoldedFile::add_to(std::vector<Source>& out) const {
+  if (schema_ == nullptr) return;
+  out.push_back({.schema = schema_,
+                 .standing = Standing::kFolded,
+                 .cells = cells_,
+                 .lows = lows_});
+}
+
+absl::Status FoldedFile::write(const Folder& folder, const Merge& merge,
+                               std::size_t torn_banks,
+                               std::span<const std::string> names) {
+  std::string listed;
+  for (const std::string& name : names) listed.append(name) += '\n';
+  std::string schema =
+      encode(newest_infos(merge.schema()->families, merge.cells()),
+             newest_infos(merge.past(), merge.cells()));
+  BlockHeader block;
+  block.form = static_cast<std::uint32_t>(BlockForm::kFolded);
+  block.schema_hash = hash_of(schema);
+  block.schema_bytes = static_cast<std::uint32_t>(schema.size());
+  block.cell_count = merge.cells().size();
+  block.torn_banks = torn_banks;
+  block.name_bytes = listed.size();
+  schema.resize(to_line(sizeof block + schema.size()) - sizeof block);
+  block.size = to_line(sizeof block + schema.size() +
+                       2 * merge.cells().size_bytes() + listed.size());
+  SegmentHeader header;
+  header.state = static_cast<std::uint32_t>(State::kClosed);
+  header.used_bytes = sizeof header + block.size;
+  header.file_bytes = header.used_bytes;
+  std::string bytes;
+  bytes.append(bytes_of(header)).append(bytes_of(block)).append(schema);
+  bytes.append(bytes_of(merge.cells())).append(bytes_of(merge.lows()));
+  bytes += listed;
+
+  const std::string unfinished = std::string(kFoldedName) + ".tmp";
+  const UniqueFd file(
+      ::openat(folder.fd(), unfinished.c_str(),
+               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  int error = file.get() < 0 ? errno : write_all(file.get(), bytes);
+  if (error == 0 && ::renameat(folder.fd(), unfinished.c_str(), folder.fd(),
+                               kFoldedName) != 0)
+    error = errno;
+  if (error == 0) return absl::OkStatus();
+  folder.remove(unfinished);
+  return system_error("folding into", folder.path(), error);
+}
+
+}  // namespace vllm_metrics::inline v0::shm
