@@ -22,6 +22,10 @@ if(NOT BUILD_SHARED_LIBS)
   if(TARGET vllm_metrics_http)
     string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS ", libmicrohttpd-dev, zlib1g-dev")
   endif()
+  if(TARGET vllm_metrics_otlp)
+    string(APPEND CPACK_DEBIAN_PACKAGE_DEPENDS
+      ", libcurl4-openssl-dev, zlib1g-dev")
+  endif()
 endif()
 
 install(FILES cmake/copyright

@@ -57,7 +57,11 @@ absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::start(
 MetricsExporter::MetricsExporter(std::unique_ptr<Worker> worker) noexcept
     : worker_(std::move(worker)) {}
 
-MetricsExporter::~MetricsExporter() { shutdown(); }
+MetricsExporter::~MetricsExporter() {
+  shutdown();
+  if (worker_ != nullptr && !worker_->thread().is_here())
+    static_cast<void>(worker_.release());  // the parent's
+}
 
 bool MetricsExporter::flush(double timeout) {
   return worker_ != nullptr && worker_->thread().run_now(timeout);

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0::otlp {
 namespace {
@@ -239,6 +240,11 @@ absl::Status read_resource(const Options& options,
     put(out.resource, name, value);
   if (options.service_name)
     put(out.resource, "service.name", *options.service_name);
+  // A message with any other text would be refused as a whole.
+  for (auto& [name, value] : out.resource) {
+    name = valid_utf8(name);
+    value = valid_utf8(value);
+  }
   return absl::OkStatus();
 }
 

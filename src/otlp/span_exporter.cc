@@ -69,7 +69,11 @@ absl::StatusOr<std::unique_ptr<SpanExporter>> SpanExporter::start(
 SpanExporter::SpanExporter(std::unique_ptr<State> state) noexcept
     : state_(std::move(state)) {}
 
-SpanExporter::~SpanExporter() { shutdown(); }
+SpanExporter::~SpanExporter() {
+  shutdown();
+  if (state_ != nullptr && !state_->thread.is_here())
+    static_cast<void>(state_.release());  // the parent's
+}
 
 StatLoggerFactory SpanExporter::factory() {
   const auto lanes = state_ != nullptr ? state_->lanes : nullptr;

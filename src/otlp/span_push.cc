@@ -1,33 +1,53 @@
 #include "src/otlp/span_push.h"
 
 #include <algorithm>
-#include <cstring>
+#include <cstddef>
+#include <cstdint>
 #include <utility>
+
+#include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0::otlp {
 
 SpanStatLogger::SpanStatLogger(std::shared_ptr<SpanLanes> lanes,
-                               std::string model_name, int engine_index,
+                               std::string_view model_name, int engine_index,
                                std::uint64_t seed)
     : lanes_(std::move(lanes)),
       lane_(std::make_shared<SpanLane>(lanes_->settings.span_queue,
-                                       std::move(model_name), engine_index)),
+                                       valid_utf8(model_name), engine_index)),
       random_(seed) {
   MutexLock lock(lanes_->mutex);
   lanes_->all.push_back(lane_);
 }
 
-// A request without a context gets a trace of its own, when it is sampled.
+// By the last 63 bits of the trace's id, so that every service with the same
+// ratio decides alike. A request without a context gets a trace of its own.
 bool SpanStatLogger::sample(TraceContext& trace) {
+  constexpr double kAll = 0x1p63;
   const Settings& settings = lanes_->settings;
-  if (trace.valid() && settings.parent_based) return trace.sampled();
-  if (settings.root_ratio <= 0.0) return false;
+  const bool has_context = trace.valid();
+  if (has_context && settings.parent_based) return trace.sampled();
+
+  std::uint64_t low = 0;
+  if (has_context) {
+    for (std::size_t i = 8; i < trace.trace_id.size(); ++i)
+      low = low << 8 | trace.trace_id[i];
+  } else {
+    low = random_();
+  }
+  constexpr std::uint64_t kLast63 = (std::uint64_t{1} << 63) - 1;
   if (settings.root_ratio < 1.0 &&
-      std::generate_canonical<double, 53>(random_) >= settings.root_ratio)
+      static_cast<double>(low & kLast63) >= settings.root_ratio * kAll)
     return false;
-  if (trace.valid()) return true;
-  const std::uint64_t id[2] = {random_() | 1, random_()};
-  std::memcpy(trace.trace_id.data(), id, sizeof id);
+  if (has_context) return true;
+
+  std::uint64_t high = random_() | 1;
+  for (std::size_t i = 8; i-- > 0;) {
+    trace.trace_id[i] = static_cast<std::uint8_t>(high);
+    trace.trace_id[i + 8] = static_cast<std::uint8_t>(low);
+    high >>= 8;
+    low >>= 8;
+  }
   trace.span_id = {};
   return true;
 }

@@ -5,6 +5,8 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "src/otlp/delivery.h"
@@ -42,7 +44,7 @@ struct SpanLanes {
 // Puts the sampled requests of an engine into its lane.
 class SpanStatLogger final : public StatLoggerBase {
  public:
-  SpanStatLogger(std::shared_ptr<SpanLanes> lanes, std::string model_name,
+  SpanStatLogger(std::shared_ptr<SpanLanes> lanes, std::string_view model_name,
                  int engine_index, std::uint64_t seed);
 
   std::string_view name() const override { return "otlp_spans"; }

@@ -5,12 +5,6 @@
 
 namespace vllm_metrics::inline v0::otlp {
 
-WorkerThread::~WorkerThread() {
-  // In the child of a fork there is no such thread.
-  if (thread_.joinable() && ::getpid() != owner_) thread_.detach();
-  stop(0.0);
-}
-
 void WorkerThread::start(Job job) {
   job_ = std::move(job);
   sigset_t all;
@@ -34,7 +28,8 @@ void WorkerThread::run() {
                         });
       asked = asked_;
       last = last_run_ = stopping_;
-      if (last) seconds = stop_time_;
+      if (last)
+        seconds = Seconds(stop_by_ - std::chrono::steady_clock::now()).count();
     }
     const bool well_done = job_(seconds);
     MutexLock lock(mutex_);
@@ -46,8 +41,9 @@ void WorkerThread::run() {
 }
 
 bool WorkerThread::run_now(double timeout) {
+  if (!is_here()) return false;
   MutexLock lock(mutex_);
-  if (stopping_ || !thread_.joinable()) return false;
+  if (stopping_) return false;
   const std::uint64_t mine = ++asked_;
   changed_.notify_all();
   const bool done = changed_.wait_for(
@@ -57,11 +53,12 @@ bool WorkerThread::run_now(double timeout) {
 }
 
 void WorkerThread::stop(double timeout) {
-  if (!thread_.joinable()) return;
+  if (!thread_.joinable() || !is_here()) return;
   {
     MutexLock lock(mutex_);
     stopping_ = true;
-    stop_time_ = timeout;
+    stop_by_ = std::chrono::steady_clock::now() +
+               std::chrono::duration_cast<Time::duration>(Seconds(timeout));
     changed_.notify_all();
     if (!changed_.wait_for(
             mutex_, Seconds(timeout),

@@ -30,7 +30,7 @@ class WorkerThread {
       : interval_(interval),
         job_time_(job_time),
         transport_(std::move(transport)) {}
-  ~WorkerThread();
+  ~WorkerThread() { stop(0.0); }
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
@@ -43,11 +43,16 @@ class WorkerThread {
   // twice.
   void stop(double timeout);
 
+  // False in the child of a fork, which has no such thread and must leave this
+  // object alone: even to destroy it would wait for a waiter that is not there.
+  bool is_here() const { return ::getpid() == owner_; }
+
   // A pause inside the job; false when it is to give up.
   bool wait(double seconds);
 
  private:
   using Seconds = std::chrono::duration<double>;
+  using Time = std::chrono::steady_clock::time_point;
   void run();
 
   const double interval_;
@@ -65,7 +70,7 @@ class WorkerThread {
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool last_run_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  double stop_time_ ABSL_GUARDED_BY(mutex_) = 0.0;
+  Time stop_by_ ABSL_GUARDED_BY(mutex_) = {};
 };
 
 }  // namespace vllm_metrics::inline v0::otlp
