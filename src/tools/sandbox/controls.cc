@@ -263,9 +263,9 @@ std::vector<Entry> make_entries() {
       all.push_back(std::move(entry));
     }
   };
-  add("Load", load_entries());
   add("Scheduler", scheduler_entries());
   add("Engine", engine_entries());
+  add("Load", load_entries());
   return all;
 }
 

@@ -2,19 +2,22 @@
 
 import { Control, Value, Values } from "./api";
 
-const kSteps = 1000; // of a slider
+// Positions of a slider: every whole number where they are few.
+function resolution({ kind, scale, min, max }: Control): number {
+  return kind === "whole" && scale === "linear" && max - min <= 1000 ? max - min : 100;
+}
 
 function position(control: Control, value: number): number {
   const { min, max, scale } = control;
   const part = scale === "log"
     ? Math.log(Math.max(value, min) / min) / Math.log(max / min)
     : (value - min) / (max - min);
-  return Math.round(kSteps * Math.min(1, Math.max(0, part)));
+  return Math.round(resolution(control) * Math.min(1, Math.max(0, part)));
 }
 
 function valueAt(control: Control, at: number): number {
   const { min, max, scale, kind } = control;
-  const part = at / kSteps;
+  const part = at / resolution(control);
   if (part <= 0) return min;
   if (part >= 1) return max;
   const raw = scale === "log" ? min * (max / min) ** part : min + (max - min) * part;
@@ -81,8 +84,7 @@ export class Form {
     exact.step = control.kind === "whole" ? "1" : "any";
     const slider = document.createElement("input");
     slider.type = "range";
-    slider.max = String(kSteps);
-    slider.step = "10";
+    slider.max = String(resolution(control));
     slider.setAttribute("aria-label", `${control.label}, slider`);
     const tell = (value: number) =>
       slider.setAttribute("aria-valuetext", `${value} ${control.unit}`.trim());
@@ -97,7 +99,7 @@ export class Form {
       this.change(control.name, Number(exact.value)));
     this.show.set(control.name, (value) => {
       const number = Number(value);
-      if (document.activeElement !== exact) exact.value = String(control.kind === "whole" ? number : Number(number.toPrecision(4)));
+      if (document.activeElement !== exact) exact.value = String(control.kind === "whole" ? number : Number(number.toPrecision(number < 1 ? 3 : 5)));
       if (document.activeElement !== slider) slider.value = String(position(control, number));
       tell(number);
     });

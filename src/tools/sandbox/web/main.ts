@@ -98,7 +98,7 @@ class Sandbox {
   private async turn(name: string, value: Value): Promise<void> {
     const from = this.state.parameters[name];
     if (from === value) return;
-    const before = this.recent();
+    const before = this.recent() ?? this.history.last;
     if (!(await this.send({ parameters: { [name]: value } }))) return;
     for (const change of this.changes) change.done = true;
     this.changes.unshift({
@@ -226,9 +226,10 @@ class Sandbox {
       if (place.textContent !== value) place.textContent = value;
     });
     const preempted = latest?.preemptions ?? 0;
+    element("alarm").classList.toggle("ringing", preempted > 0);
     say("alarm", preempted > 0
-      ? "Preemptions: running requests lose their KV blocks and start again. Lower max-num-active-seqs, or give the cache more room."
-      : "");
+      ? "Preemptions: running requests lose their KV blocks and start again. Lower max-num-active-seqs."
+      : "No preemptions.");
   }
 
   private draw(): void {
