@@ -88,7 +88,6 @@ const tests = {
     await begin("prefill-interference");
     await turn("max-num-batched-tokens", 512);
     await measured("ITL p99", "down");
-    await measured("Tokens per step", "down");
   },
   "each control reaches the engine": async () => {
     await page.click('[data-scenario="healthy"]');
