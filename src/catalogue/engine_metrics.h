@@ -15,6 +15,16 @@ inline constexpr double kStepTokens[] = {1.0,    8.0,    16.0,   32.0,   64.0,
                                          4096.0, 8192.0, 16384.0};
 
 inline constexpr std::string_view kWaitingReasons[] = {"capacity", "deferred"};
+inline constexpr std::string_view kKvFetchStages[] = {
+    "waiting_to_start", "in_progress", "completed_waiting"};
+inline constexpr std::string_view kCacheSources[] = {
+    "device", "host", "p2p", "disk", "external_unspecified"};
+inline constexpr std::string_view kSleepOperations[] = {
+    "sleep", "release_kv_cache_memory", "wake"};
+inline constexpr std::string_view kWeightOperations[] = {
+    "init", "start", "start_draft", "update", "finish"};
+inline constexpr double kOperationTimes[] = {0.01, 0.1, 1,   10, 30,
+                                             60,   120, 300, 600};
 inline constexpr std::string_view kAdmissionLimits[] = {
     "max_num_queued_reqs", "max_num_queued_tokens"};
 inline constexpr std::string_view kSleepStates[] = {
@@ -43,6 +53,16 @@ inline constexpr MetricSpec kEngineMetrics[] = {
              "budget or KV blocks), deferred (passed "
              "over for now).",
      .extra_label = {"reason", kWaitingReasons}},
+    {.id = MetricId::kNumRequestsKvFetchByStage,
+     .name = "vllm:num_requests_kv_fetch_by_stage",
+     .kind = MetricKind::kGauge,
+     .unit = "requests",
+     .help = "Requests whose KV comes from elsewhere while they wait, by how "
+             "far that is: waiting_to_start, in_progress or completed_waiting "
+             "(it is there, and the request waits to run).",
+     .extra_label = {"stage", kKvFetchStages},
+     .since = {0, 32},
+     .note = "after 0.30; which release brought it is not known"},
     {.id = MetricId::kEngineSleepState,
      .name = "vllm:engine_sleep_state",
      .kind = MetricKind::kGauge,
@@ -126,6 +146,17 @@ inline constexpr MetricSpec kEngineMetrics[] = {
      .unit = "tokens",
      .help = "Prompt tokens that did not have to be computed: local cache hits "
              "plus external transfers."},
+    {.id = MetricId::kPromptTokensCachedBySource,
+     .name = "vllm:prompt_tokens_cached_by_source",
+     .kind = MetricKind::kCounter,
+     .unit = "tokens",
+     .help = "Prompt tokens that did not have to be computed, by where their "
+             "KV was: device (the prefix cache), host, p2p (another engine), "
+             "disk, or external_unspecified.",
+     .extra_label = {"source", kCacheSources},
+     .since = {0, 32},
+     .note = "counted with the first output, as prompt_tokens_cached is, so "
+             "that the sources add up to it; vLLM counts at admission"},
     {.id = MetricId::kGenerationTokens,
      .name = "vllm:generation_tokens",
      .kind = MetricKind::kCounter,
@@ -149,6 +180,28 @@ inline constexpr MetricSpec kEngineMetrics[] = {
      .extra_label = {"reason", kAdmissionLimits},
      .since = {0, 32},
      .note = "no engine label, since no engine saw the request"},
+    {.id = MetricId::kSleepModeOperationDuration,
+     .name = "vllm:sleep_mode_operation_duration_seconds",
+     .kind = MetricKind::kHistogram,
+     .unit = "seconds",
+     .help = "Time of one call that puts the engines to sleep, gives up their "
+             "KV cache or wakes them, whether it succeeded or not.",
+     .scope = Scope::kFrontEnd,
+     .extra_label = {"operation", kSleepOperations},
+     .buckets = kOperationTimes,
+     .since = {0, 32},
+     .note = "after 0.30; which release brought it is not known"},
+    {.id = MetricId::kRlWeightUpdateOperationDuration,
+     .name = "vllm:rl_weight_update_operation_duration_seconds",
+     .kind = MetricKind::kHistogram,
+     .unit = "seconds",
+     .help = "Time of one call of an update of the weights by a trainer, "
+             "whether it succeeded or not.",
+     .scope = Scope::kFrontEnd,
+     .extra_label = {"operation", kWeightOperations},
+     .buckets = kOperationTimes,
+     .since = {0, 32},
+     .note = "after 0.30; which release brought it is not known"},
     {.id = MetricId::kEstimatedFlopsPerGpu,
      .name = "vllm:estimated_flops_per_gpu",
      .kind = MetricKind::kCounter,

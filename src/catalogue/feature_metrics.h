@@ -154,6 +154,16 @@ inline constexpr MetricSpec kFeatureMetrics[] = {
              "them, counted where prefill ran.",
      .condition = Condition::kKvConnector,
      .connector = "nixl"},
+    {.id = MetricId::kNixlNumNotificationsAfterExpiry,
+     .name = "vllm:nixl_num_notifications_after_expiry",
+     .kind = MetricKind::kCounter,
+     .unit = "notifications",
+     .help = "Notifications that KV blocks were fetched, which came when these "
+             "had already expired.",
+     .condition = Condition::kKvConnector,
+     .connector = "nixl",
+     .since = {0, 32},
+     .note = "after 0.30; which release brought it is not known"},
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -148,6 +148,42 @@ inline constexpr MetricSpec kOffloadMetrics[] = {
                    .successor = "vllm:kv_offload_load_size and "
                                 "vllm:kv_offload_store_size",
                    .stays_shown = true}},
+    {.id = MetricId::kKvOffloadCpuCacheUsagePerc,
+     .name = "vllm:kv_offload_cpu_cache_usage_perc",
+     .kind = MetricKind::kGauge,
+     .unit = "ratio",
+     .help = "Share of the CPU's KV blocks that transfers hold now, stores and "
+             "loads, from 0 to 1.",
+     .condition = Condition::kKvConnector,
+     .connector = "offloading",
+     .note = "a fraction although the name says perc"},
+    {.id = MetricId::kKvOffloadCpuCacheWriteUsagePerc,
+     .name = "vllm:kv_offload_cpu_cache_write_usage_perc",
+     .kind = MetricKind::kGauge,
+     .unit = "ratio",
+     .help = "Share of the CPU's KV blocks that stores hold that have not "
+             "ended, from 0 to 1.",
+     .condition = Condition::kKvConnector,
+     .connector = "offloading",
+     .note = "a fraction although the name says perc"},
+    {.id = MetricId::kKvOffloadCpuCacheReadUsagePerc,
+     .name = "vllm:kv_offload_cpu_cache_read_usage_perc",
+     .kind = MetricKind::kGauge,
+     .unit = "ratio",
+     .help = "Share of the CPU's KV blocks that loads hold that have not "
+             "ended, from 0 to 1.",
+     .condition = Condition::kKvConnector,
+     .connector = "offloading",
+     .note = "a fraction although the name says perc"},
+    {.id = MetricId::kKvOffloadStoresSkipped,
+     .name = "vllm:kv_offload_stores_skipped",
+     .kind = MetricKind::kCounter,
+     .unit = "stores",
+     .help = "Stores of KV left out, since it had not been asked for often "
+             "enough.",
+     .condition = Condition::kKvConnector,
+     .connector = "offloading",
+     .note = "on the page with a store_threshold of 2 or more"},
 
     // --- A Mooncake store --------------------------------------------------
     {.id = MetricId::kMooncakeStoreOperationTime,

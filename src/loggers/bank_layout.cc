@@ -69,7 +69,7 @@ bool is_on_page(const MetricSpec& spec, const StatLoggerOptions& options) {
 // Of a request or a token.
 bool is_latency(const MetricSpec& spec) {
   return spec.kind == MetricKind::kHistogram && spec.unit == "seconds" &&
-         spec.condition == Condition::kAlways;
+         spec.condition == Condition::kAlways && spec.scope == Scope::kEngine;
 }
 
 std::vector<double> bounds_of(const MetricSpec& spec,

@@ -118,6 +118,8 @@ void NixlConnectorMetrics::record(const KvConnectorStats& stats,
     writer.inc(place(MetricId::kNixlNumFailedNotifications), n);
   for (const auto n : nixl.num_kv_expired_reqs)
     writer.inc(place(MetricId::kNixlNumKvExpiredReqs), n);
+  for (const auto n : nixl.num_notifications_after_expiry)
+    writer.inc(place(MetricId::kNixlNumNotificationsAfterExpiry), n);
 }
 
 std::unique_ptr<KvConnectorLog> NixlConnectorMetrics::make_log() const {

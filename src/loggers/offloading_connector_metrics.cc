@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <optional>
 #include <string>
 
 #include "src/loggers/connector_families.h"
@@ -31,6 +32,10 @@ enum Place : std::size_t {
   kTotalBytes,
   kTotalTime = kTotalBytes + 2,
   kSize = kTotalTime + 2,
+  kUsage = kSize + 2,
+  kWriteUsage,
+  kReadUsage,
+  kStoresSkipped,  // last: not on every page
 };
 
 // Where one direction goes: its own families, and its half of the old ones.
@@ -67,6 +72,11 @@ class OffloadingLog final : public KvConnectorLog {
     for (const double seconds : offload.lookup_async_delays)
       async_.add(seconds);
     saturating_add_to(allocation_failures_, offload.num_allocation_failures);
+    saturating_add_to(stores_skipped_, offload.num_stores_skipped);
+    if (offload.cpu_cache_write_usage.has_value())
+      write_usage_ = offload.cpu_cache_write_usage;
+    if (offload.cpu_cache_read_usage.has_value())
+      read_usage_ = offload.cpu_cache_read_usage;
   }
 
   void finish(std::string& out) override {
@@ -78,6 +88,18 @@ class OffloadingLog final : public KvConnectorLog {
     if (allocation_failures_ != 0)
       pairs.add(MetricId::kKvOffloadAllocationFailure, "",
                 allocation_failures_);
+    if (write_usage_.has_value() || read_usage_.has_value()) {
+      const double writes = write_usage_.value_or(0.0);
+      const double reads = read_usage_.value_or(0.0);
+      pairs.add(MetricId::kKvOffloadCpuCacheUsagePerc, "",
+                python_str(writes + reads));
+      pairs.add(MetricId::kKvOffloadCpuCacheWriteUsagePerc, "",
+                python_str(writes));
+      pairs.add(MetricId::kKvOffloadCpuCacheReadUsagePerc, "",
+                python_str(reads));
+    }
+    if (stores_skipped_ != 0)
+      pairs.add(MetricId::kKvOffloadStoresSkipped, "", stores_skipped_);
     *this = OffloadingLog();
   }
 
@@ -141,14 +163,21 @@ class OffloadingLog final : public KvConnectorLog {
   Delays sync_;
   Delays async_;
   std::int64_t allocation_failures_ = 0;
+  std::int64_t stores_skipped_ = 0;
+  std::optional<double> write_usage_;
+  std::optional<double> read_usage_;
 };
 
 }  // namespace
 
+OffloadingConnectorMetrics::OffloadingConnectorMetrics(OffloadingSetup setup)
+    : setup_(setup) {}
 OffloadingConnectorMetrics::~OffloadingConnectorMetrics() = default;
 
 std::vector<StepMetrics::Metric> OffloadingConnectorMetrics::families() const {
-  return families_of_connector(connector());
+  auto metrics = families_of_connector(connector());
+  if (setup_.store_threshold < 2) metrics.pop_back();
+  return metrics;
 }
 
 void OffloadingConnectorMetrics::record(const KvConnectorStats& stats,
@@ -159,6 +188,14 @@ void OffloadingConnectorMetrics::record(const KvConnectorStats& stats,
   writer.observe(kLookupSyncDelay, offload.lookup_sync_delays);
   writer.observe(kLookupAsyncDelay, offload.lookup_async_delays);
   writer.inc(kAllocationFailure, offload.num_allocation_failures);
+  const auto& writes = offload.cpu_cache_write_usage;
+  const auto& reads = offload.cpu_cache_read_usage;
+  if (writes.has_value()) writer.set(kWriteUsage, *writes);
+  if (reads.has_value()) writer.set(kReadUsage, *reads);
+  if (writes.has_value() || reads.has_value())
+    writer.set(kUsage, writes.value_or(0.0) + reads.value_or(0.0));
+  if (offload.num_stores_skipped != 0)
+    writer.inc(kStoresSkipped, offload.num_stores_skipped);
 }
 
 std::unique_ptr<KvConnectorLog> OffloadingConnectorMetrics::make_log() const {

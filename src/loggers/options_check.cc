@@ -150,6 +150,12 @@ absl::Status check_native_histograms(const StatLoggerOptions& options) {
             "native_histograms", options.native_histograms, i);
         !status.ok())
       return status;
+    const std::string& family = options.native_histograms[i].family;
+    if (find_spec(family)->scope != Scope::kEngine)
+      return invalid(
+          "native_histograms[{}].family = \"{}\" is not of an engine; allowed: "
+          "e.g. \"{}\"",
+          i, family, spec_of(MetricId::kE2eRequestLatency).name);
   }
   return absl::OkStatus();
 }

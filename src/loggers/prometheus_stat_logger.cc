@@ -63,6 +63,7 @@ class StepSection {
     StepWriter writer(state);
     write(writer);
     wrong_metric_ += state.wrong_metric;
+    other_connector_ += state.other_connector;
   }
 
  private:
@@ -112,6 +113,12 @@ void StepSection::record(const SchedulerStats& scheduler) {
   set(MetricId::kNumRequestsWaitingByReason, scheduler.num_waiting_reqs, 0);
   set(MetricId::kNumRequestsWaitingByReason, scheduler.num_skipped_waiting_reqs,
       1);
+  if (layout_.has(MetricId::kNumRequestsKvFetchByStage)) {
+    const KvFetchStages& fetches = scheduler.kv_fetch_stages;
+    set(MetricId::kNumRequestsKvFetchByStage, fetches.waiting_to_start, 0);
+    set(MetricId::kNumRequestsKvFetchByStage, fetches.in_progress, 1);
+    set(MetricId::kNumRequestsKvFetchByStage, fetches.completed_waiting, 2);
+  }
   set(MetricId::kKvCacheUsagePerc, scheduler.kv_cache_usage);
   inc(MetricId::kPrefixCacheQueries, scheduler.prefix_cache_stats.queries);
   inc(MetricId::kPrefixCacheHits, scheduler.prefix_cache_stats.hits);
@@ -176,6 +183,14 @@ void StepSection::record(const IterationStats& iteration) {
   inc(MetricId::kPromptTokensBySource, prompt.local_cache_hit, 1);
   inc(MetricId::kPromptTokensBySource, prompt.external_kv_transfer, 2);
   inc(MetricId::kPromptTokensCached, prompt.cached_tokens);
+  if (layout_.has(MetricId::kPromptTokensCachedBySource)) {
+    inc(MetricId::kPromptTokensCachedBySource, prompt.local_cache_hit, 0);
+    inc(MetricId::kPromptTokensCachedBySource, prompt.host_cached, 1);
+    inc(MetricId::kPromptTokensCachedBySource, prompt.p2p_cached, 2);
+    inc(MetricId::kPromptTokensCachedBySource, prompt.disk_cached, 3);
+    inc(MetricId::kPromptTokensCachedBySource, prompt.external_unspecified(),
+        4);
+  }
   inc(MetricId::kGenerationTokens, iteration.num_generation_tokens);
   observe(MetricId::kIterationTokens,
           saturating_add(prompt.computed, iteration.num_generation_tokens));
@@ -237,6 +252,7 @@ struct PrometheusStatLogger::State {
   absl::Status add_banks();
   absl::Status add_lora_info();
   absl::Status add_admission_rejections();
+  absl::Status add_operations(MetricId id);
   void record(const SchedulerStats& scheduler, std::size_t engine,
               StepSection& section);
 
@@ -249,6 +265,7 @@ struct PrometheusStatLogger::State {
   std::vector<Registration> lora_registrations;
   std::vector<Handle<Gauge>> cache_config_info;
   std::vector<Handle<Counter>> admission_rejections;  // by limit, or none
+  std::vector<Handle<Histogram>> operations;  // by EngineOperation, or none
 };
 
 // The features that not every engine has.
@@ -335,6 +352,30 @@ absl::Status PrometheusStatLogger::State::add_admission_rejections() {
   return absl::OkStatus();
 }
 
+// Without a model's name: of two loggers on one page the first has them.
+absl::Status PrometheusStatLogger::State::add_operations(MetricId id) {
+  const MetricSpec& spec = spec_of(id);
+  if (spec.since > options.wire_version) return absl::OkStatus();
+  const auto named =
+      std::ranges::find(options.buckets, spec.name, &BucketOverride::family);
+  const std::span<const double> bounds =
+      named != options.buckets.end() ? named->bounds : spec.buckets;
+  for (const std::string_view operation : spec.extra_label.values) {
+    auto histogram = options.registry->add_histogram(
+        family_of(spec), bounds,
+        {{std::string(spec.extra_label.name), std::string(operation)}});
+    if (absl::IsAlreadyExists(histogram.status())) {
+      options.log_sink->write(LogLevel::kWarning, options.clock->wall(),
+                              LogSink::kNoEngine,
+                              std::string(histogram.status().message()));
+      return absl::OkStatus();
+    }
+    if (!histogram.ok()) return histogram.status();
+    operations.push_back(*std::move(histogram));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::shared_ptr<PrometheusStatLogger::State>>
 PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   auto options = checked(given);
@@ -349,6 +390,10 @@ PrometheusStatLogger::prepare(const StatLoggerOptions& given) {
   if (auto status = state->add_lora_info(); !status.ok()) return status;
   if (auto status = state->add_admission_rejections(); !status.ok())
     return status;
+  for (const MetricId id : {MetricId::kSleepModeOperationDuration,
+                            MetricId::kRlWeightUpdateOperationDuration}) {
+    if (auto status = state->add_operations(id); !status.ok()) return status;
+  }
   return state;
 }
 
@@ -405,6 +450,12 @@ void PrometheusStatLogger::record_admission_rejection(AdmissionLimit limit) {
   const auto at = static_cast<std::size_t>(limit);
   if (at < state_->admission_rejections.size())
     state_->admission_rejections[at]->inc();
+}
+
+void PrometheusStatLogger::record_operation(EngineOperation operation,
+                                            double seconds) {
+  const auto at = static_cast<std::size_t>(operation);
+  if (at < state_->operations.size()) state_->operations[at]->observe(seconds);
 }
 
 void PrometheusStatLogger::record_sleep_state(const SleepState& sleep) {

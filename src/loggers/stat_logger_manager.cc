@@ -203,7 +203,7 @@ absl::Status StatLoggerManager::State::add_sampled_transfers() {
     explicit Source(std::shared_ptr<const KvConnectorMetrics> connector)
         : connector_(std::move(connector)) {}
     void read(std::span<std::uint64_t> words) const noexcept override {
-      words[0] = connector_->sampled().value();
+      words[0] = connector_->sampled();
     }
 
    private:
@@ -310,6 +310,13 @@ void StatLoggerManager::record_admission_rejection(
     AdmissionLimit limit) noexcept {
   state_->call_all([limit](StatLoggerBase& logger) {
     logger.record_admission_rejection(limit);
+  });
+}
+
+void StatLoggerManager::record_operation(EngineOperation operation,
+                                         double seconds) noexcept {
+  state_->call_all([operation, seconds](StatLoggerBase& logger) {
+    logger.record_operation(operation, seconds);
   });
 }
 

@@ -28,6 +28,7 @@ void NixlStats::aggregate(const NixlStats& other) {
   append(num_failed_transfers, other.num_failed_transfers);
   append(num_failed_notifications, other.num_failed_notifications);
   append(num_kv_expired_reqs, other.num_kv_expired_reqs);
+  append(num_notifications_after_expiry, other.num_notifications_after_expiry);
 }
 
 void NixlStats::reset() noexcept {
@@ -38,11 +39,13 @@ void NixlStats::reset() noexcept {
   num_failed_transfers.clear();
   num_failed_notifications.clear();
   num_kv_expired_reqs.clear();
+  num_notifications_after_expiry.clear();
 }
 
 bool NixlStats::empty() const noexcept {
   return transfer_duration.empty() && num_failed_transfers.empty() &&
-         num_failed_notifications.empty() && num_kv_expired_reqs.empty();
+         num_failed_notifications.empty() && num_kv_expired_reqs.empty() &&
+         num_notifications_after_expiry.empty();
 }
 
 }  // namespace vllm_metrics::inline v0

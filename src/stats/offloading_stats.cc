@@ -36,6 +36,11 @@ void OffloadingStats::aggregate(const OffloadingStats& other) {
   append(lookup_sync_delays, other.lookup_sync_delays);
   append(lookup_async_delays, other.lookup_async_delays);
   saturating_add_to(num_allocation_failures, other.num_allocation_failures);
+  saturating_add_to(num_stores_skipped, other.num_stores_skipped);
+  if (other.cpu_cache_write_usage.has_value())
+    cpu_cache_write_usage = other.cpu_cache_write_usage;
+  if (other.cpu_cache_read_usage.has_value())
+    cpu_cache_read_usage = other.cpu_cache_read_usage;
 }
 
 void OffloadingStats::reset() noexcept {
@@ -44,11 +49,16 @@ void OffloadingStats::reset() noexcept {
   lookup_sync_delays.clear();
   lookup_async_delays.clear();
   num_allocation_failures = 0;
+  num_stores_skipped = 0;
+  cpu_cache_write_usage.reset();
+  cpu_cache_read_usage.reset();
 }
 
 bool OffloadingStats::empty() const noexcept {
   return load.empty() && store.empty() && lookup_sync_delays.empty() &&
-         lookup_async_delays.empty() && num_allocation_failures == 0;
+         lookup_async_delays.empty() && num_allocation_failures == 0 &&
+         num_stores_skipped == 0 && !cpu_cache_write_usage.has_value() &&
+         !cpu_cache_read_usage.has_value();
 }
 
 }  // namespace vllm_metrics::inline v0

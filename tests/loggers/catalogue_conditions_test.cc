@@ -54,7 +54,8 @@ switches() {
            }},
           {"offloading",
            [](auto& o) {
-             o.kv_connector = std::make_shared<OffloadingConnectorMetrics>();
+             o.kv_connector = std::make_shared<OffloadingConnectorMetrics>(
+                 OffloadingSetup{.store_threshold = 2});
            }},
           {"mooncake_store",
            [](auto& o) {

@@ -56,7 +56,7 @@ TEST_CASE(
     options.native_latency_histograms.emplace();
     for (const MetricSpec& spec : catalogue()) {
       if (spec.unit == "seconds" && spec.kind == MetricKind::kHistogram &&
-          spec.condition == Condition::kAlways)
+          spec.condition == Condition::kAlways && spec.scope == Scope::kEngine)
         expected.insert(std::string(spec.name));
     }
     CHECK(expected.size() == 8);
@@ -159,6 +159,15 @@ TEST_CASE("Native histograms: options that are not allowed are refused",
     expected =
         "native_histograms[0].family = \"vllm:num_requests_running\" is not a "
         "histogram of the catalogue; allowed: e.g. \"" +
+        family + "\"";
+  }
+  SECTION("not of an engine") {
+    options.native_histograms = {
+        {.family = "vllm:sleep_mode_operation_duration_seconds"}};
+    expected =
+        "native_histograms[0].family = "
+        "\"vllm:sleep_mode_operation_duration_seconds\" is not of an engine; "
+        "allowed: e.g. \"" +
         family + "\"";
   }
   SECTION("twice") {

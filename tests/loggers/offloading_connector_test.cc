@@ -167,5 +167,47 @@ TEST_CASE("offloading: its memory does not grow with the steps", "[loggers]") {
         }) == 0);
 }
 
+TEST_CASE("offloading page: what transfers hold of the CPU's blocks",
+          "[loggers]") {
+  OffloadingEngines engines;
+  OffloadingStats stats;
+  stats.cpu_cache_write_usage = 0.25;
+  engines.record(stats);
+  CHECK(engines.sample("cpu_cache_usage_perc") == "0.25");
+  CHECK(engines.sample("cpu_cache_write_usage_perc") == "0.25");
+  stats.cpu_cache_write_usage = 0.125;
+  stats.cpu_cache_read_usage = 0.5;
+  engines.record(stats);
+  CHECK(engines.sample("cpu_cache_usage_perc") == "0.625");
+  CHECK(engines.sample("cpu_cache_write_usage_perc") == "0.125");
+  CHECK(engines.sample("cpu_cache_read_usage_perc") == "0.5");
+  engines.record(OffloadingStats());  // says nothing of them
+  CHECK(engines.sample("cpu_cache_usage_perc") == "0.625");
+  CHECK(engines.logged() ==
+        one("vllm:kv_offload_cpu_cache_usage_perc=0.625, "
+            "vllm:kv_offload_cpu_cache_write_usage_perc=0.125, "
+            "vllm:kv_offload_cpu_cache_read_usage_perc=0.5"));
+}
+
+TEST_CASE("offloading page: skipped stores, where there is a threshold",
+          "[loggers]") {
+  const std::int64_t threshold = GENERATE(0, 1, 2);
+  CAPTURE(threshold);
+  ConnectedEngines engines(std::make_shared<OffloadingConnectorMetrics>(
+      OffloadingSetup{.store_threshold = threshold}));
+  OffloadingStats stats;
+  stats.num_stores_skipped = 5;
+  engines.record(stats);
+  const std::string page = engines.page();
+  CHECK(of_engine0(page, "vllm:kv_offload_stores_skipped_total") ==
+        (threshold == 2 ? "5.0" : "absent"));
+  // Without one there is nowhere to count them, which is told.
+  CHECK(value(page,
+              "vllm_metrics_rejected_samples_total{engine=\"0\",model_name="
+              "\"m\",reason=\"wrong_metric\"}") ==
+        (threshold == 2 ? "0.0" : "1.0"));
+  CHECK(engines.logged() == one("vllm:kv_offload_stores_skipped=5"));
+}
+
 }  // namespace
 }  // namespace vllm_metrics

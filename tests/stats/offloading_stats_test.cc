@@ -54,5 +54,22 @@ TEST_CASE("offloading stats: bytes stay at the largest integer", "[stats]") {
   CHECK(stats.load.bytes == kMost);
 }
 
+TEST_CASE("OffloadingStats: shares are states, the newest counts", "[stats]") {
+  OffloadingStats stats;
+  stats.cpu_cache_write_usage = 0.5;
+  stats.num_stores_skipped = 2;
+  OffloadingStats other;
+  other.cpu_cache_write_usage = 0.25;
+  other.num_stores_skipped = 3;
+  CHECK_FALSE(other.empty());
+  stats.aggregate(other);
+  stats.aggregate(OffloadingStats());
+  CHECK(stats.cpu_cache_write_usage == 0.25);
+  CHECK_FALSE(stats.cpu_cache_read_usage.has_value());
+  CHECK(stats.num_stores_skipped == 5);
+  stats.reset();
+  CHECK(stats.empty());
+}
+
 }  // namespace
 }  // namespace vllm_metrics

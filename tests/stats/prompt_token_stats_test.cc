@@ -58,5 +58,23 @@ TEST_CASE("PromptTokenStats: a negative part stays negative", "[stats]") {
   CHECK(stats.total == 81);
 }
 
+TEST_CASE("PromptTokenStats: what came from outside, by where it was",
+          "[stats]") {
+  PromptTokenStats stats;
+  PrefillStats fetched = prefill(100, 16, 80);
+  fetched.num_host_cached_tokens = 32;
+  fetched.num_p2p_cached_tokens = 24;
+  fetched.num_disk_cached_tokens = 8;
+  stats.update(fetched);
+  stats.update(prefill(50, 0, 10));
+  CHECK(stats.host_cached == 32);
+  CHECK(stats.p2p_cached == 24);
+  CHECK(stats.disk_cached == 8);
+  CHECK(stats.external_unspecified() == 26);
+  CHECK(stats.local_cache_hit + stats.host_cached + stats.p2p_cached +
+            stats.disk_cached + stats.external_unspecified() ==
+        stats.cached_tokens);
+}
+
 }  // namespace
 }  // namespace vllm_metrics

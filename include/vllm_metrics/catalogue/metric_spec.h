@@ -21,6 +21,7 @@ enum class MetricId : std::uint8_t {
   kNumRequestsRunning,
   kNumRequestsWaiting,
   kNumRequestsWaitingByReason,
+  kNumRequestsKvFetchByStage,
   kEngineSleepState,
   kKvCacheUsagePerc,
   kCorruptedRequests,
@@ -34,9 +35,12 @@ enum class MetricId : std::uint8_t {
   kPromptTokens,
   kPromptTokensBySource,
   kPromptTokensCached,
+  kPromptTokensCachedBySource,
   kGenerationTokens,
   kRequestSuccess,
   kAdmissionRejections,
+  kSleepModeOperationDuration,
+  kRlWeightUpdateOperationDuration,
   kEstimatedFlopsPerGpu,
   kEstimatedReadBytesPerGpu,
   kEstimatedWriteBytesPerGpu,
@@ -73,6 +77,7 @@ enum class MetricId : std::uint8_t {
   kNixlNumFailedTransfers,
   kNixlNumFailedNotifications,
   kNixlNumKvExpiredReqs,
+  kNixlNumNotificationsAfterExpiry,
   kKvOffloadLoadBytes,
   kKvOffloadLoadTime,
   kKvOffloadLoadSize,
@@ -85,6 +90,10 @@ enum class MetricId : std::uint8_t {
   kKvOffloadTotalBytes,
   kKvOffloadTotalTime,
   kKvOffloadSize,
+  kKvOffloadCpuCacheUsagePerc,
+  kKvOffloadCpuCacheWriteUsagePerc,
+  kKvOffloadCpuCacheReadUsagePerc,
+  kKvOffloadStoresSkipped,
   kMooncakeStoreOperationTime,
   kMooncakeStoreOperation,
   kMooncakeStoreOperationKeys,
@@ -135,6 +144,7 @@ enum class Scope : std::uint8_t {
   kEngine,    // labels model_name and engine, and the extra one if any
   kInfo,      // labels of its own, known at run time only
   kManager,   // label model_name, and the extra one if any
+  kFrontEnd,  // the extra label alone
   kEndpoint,  // label address, and the extra one if any
   kExporter,  // label signal (metrics or traces), and the extra one
   kFolder,    // no label: of the processes that share a registry

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -7,7 +8,6 @@
 
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/loggers/step_metrics.h"
-#include "vllm_metrics/primitives/counter.h"
 #include "vllm_metrics/stats/kv_connector_stats.h"
 
 namespace vllm_metrics::inline v0 {
@@ -32,7 +32,8 @@ class VLLM_METRICS_EXPORT KvConnectorLog {
 // its text record. Give one to StatLoggerOptions::kv_connector and hand its
 // statistics in with SchedulerStats::kv_connector_stats; the loggers need not
 // know it. NixlConnectorMetrics, OffloadingConnectorMetrics,
-// MooncakeStoreMetrics and SimpleOffloadConnectorMetrics are some.
+// MooncakeStoreMetrics and SimpleOffloadConnectorMetrics are some, and
+// MultiConnectorMetrics is several at once.
 //
 // Thread-safety: const members, called for several engines at once.
 class VLLM_METRICS_EXPORT KvConnectorMetrics {
@@ -56,7 +57,7 @@ class VLLM_METRICS_EXPORT KvConnectorMetrics {
   // Observations that the text record could only sample, since there were more
   // than it keeps; shown as `vllm_metrics_sampled_kv_transfers_total`.
   // One that never samples need not say so.
-  virtual const Counter& sampled() const noexcept;
+  virtual std::uint64_t sampled() const noexcept { return 0; }
 
   // Called once for each engine, before its first step: writes what never
   // changes, e.g. the 1 of an info metric.

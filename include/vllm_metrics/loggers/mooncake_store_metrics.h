@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/loggers/kv_connector.h"
+#include "vllm_metrics/primitives/counter.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -35,7 +37,7 @@ class VLLM_METRICS_EXPORT MooncakeStoreMetrics final
   std::vector<StepMetrics::Metric> families() const override;
   void record(const KvConnectorStats& stats, StepWriter& writer) const override;
   std::unique_ptr<KvConnectorLog> make_log() const override;
-  const Counter& sampled() const noexcept override { return *sampled_; }
+  std::uint64_t sampled() const noexcept override { return sampled_->value(); }
 
  private:
   std::shared_ptr<Counter> sampled_;  // also held by the logs

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/loggers/kv_connector.h"
+#include "vllm_metrics/primitives/counter.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -29,7 +31,7 @@ class VLLM_METRICS_EXPORT NixlConnectorMetrics final
   std::vector<StepMetrics::Metric> families() const override;
   void record(const KvConnectorStats& stats, StepWriter& writer) const override;
   std::unique_ptr<KvConnectorLog> make_log() const override;
-  const Counter& sampled() const noexcept override { return *sampled_; }
+  std::uint64_t sampled() const noexcept override { return sampled_->value(); }
 
  private:
   std::shared_ptr<Counter> sampled_;  // also held by the logs

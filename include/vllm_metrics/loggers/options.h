@@ -97,7 +97,8 @@ struct StatLoggerOptions {
   // LoRA adapters that can be loaded at once, 1 or more. None: no LoRA.
   std::optional<std::int64_t> max_loras = {};
 
-  // Of a KV connector (SchedulerStats::kv_connector_stats). Null: none.
+  // Of a KV connector (SchedulerStats::kv_connector_stats); of several at once
+  // a MultiConnectorMetrics. Null: none.
   std::shared_ptr<const KvConnectorMetrics> kv_connector = {};
 
   // Count requests with NaN logits, on the page and in the text record.

@@ -41,6 +41,7 @@ class VLLM_METRICS_EXPORT PrometheusStatLogger : public StatLoggerBase {
   void record_sleep_state(const SleepState& state) override;
   bool exposes_catalogue() const override { return true; }
   void record_admission_rejection(AdmissionLimit limit) override;
+  void record_operation(EngineOperation operation, double seconds) override;
 
  private:
   std::shared_ptr<State> state_;

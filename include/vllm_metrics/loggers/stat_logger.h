@@ -18,6 +18,19 @@ struct SleepState {
 // `reason`, max_num_queued_reqs and max_num_queued_tokens.
 enum class AdmissionLimit { kQueuedRequests, kQueuedTokens };
 
+// A call of the front end to its engines that takes a while: values of the
+// label `operation`, of sleep mode first, then of an update of the weights.
+enum class EngineOperation {
+  kSleep,
+  kReleaseKvCacheMemory,
+  kWake,
+  kWeightInit,
+  kWeightStart,
+  kWeightStartDraft,
+  kWeightUpdate,
+  kWeightFinish,
+};
+
 // The extension point: derive from this to send each step's statistics
 // somewhere new, and pass a factory in StatLoggerOptions::factories.
 // examples/03_custom_stat_logger.cc is a whole one.
@@ -25,8 +38,8 @@ enum class AdmissionLimit { kQueuedRequests, kQueuedTokens };
 // [Threading] record() and log() run on the thread that called the manager's
 //   record() and log(). With several engines those are several threads; calls
 //   of record() for one engine index never overlap. log() may overlap record():
-//   guard what both touch. record_admission_rejection() comes from any thread,
-//   several at once, and overlaps everything.
+//   guard what both touch. record_admission_rejection() and record_operation()
+//   come from any thread, several at once, and overlap everything.
 // [Time] record() sits between two forward passes. Copy what you need and
 //   return; write files and sockets from log() or from your own thread.
 // [Lifetime] `step` and all it points to die when record() returns.
@@ -68,6 +81,10 @@ class VLLM_METRICS_EXPORT StatLoggerBase {
   // A request was refused before any engine saw it. Not passed on to loggers
   // that are made for each engine.
   virtual void record_admission_rejection(AdmissionLimit) {}
+
+  // Such a call has returned or failed, after `seconds`. Not passed on to
+  // loggers that are made for each engine.
+  virtual void record_operation(EngineOperation, double /*seconds*/) {}
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -22,16 +22,16 @@ class Registry;
 //
 // Thread-safety: every member from any thread. Steps of one engine index run
 // one after the other, steps of different indexes at once; log() may overlap
-// both. record_admission_rejection() takes no lock. record() takes one, which
-// only another record() of the same engine or record_sleep_state() can hold; a
-// scrape or log() never makes it wait. Errors: create() returns InvalidArgument
-// naming the option, its value and what is allowed, and passes on the error of
-// a factory. The other members are noexcept and return nothing: a logger that
-// throws is reported once and counted, an undeclared engine index is reported
-// once and its steps counted. Lifetime: destroying it takes its families off
-// the page; a scrape that runs meanwhile is safe. The engine's threads must
-// have stopped calling it. Definition: vLLM StatLoggerManager. vLLM
-// v1/metrics/loggers.py.
+// both. record_admission_rejection() and record_operation() take no lock.
+// record() takes one, which only another record() of the same engine or
+// record_sleep_state() can hold; a scrape or log() never makes it wait. Errors:
+// create() returns InvalidArgument naming the option, its value and what is
+// allowed, and passes on the error of a factory. The other members are noexcept
+// and return nothing: a logger that throws is reported once and counted, an
+// undeclared engine index is reported once and its steps counted. Lifetime:
+// destroying it takes its families off the page; a scrape that runs meanwhile
+// is safe. The engine's threads must have stopped calling it. Definition: vLLM
+// StatLoggerManager. vLLM v1/metrics/loggers.py.
 class VLLM_METRICS_EXPORT StatLoggerManager {
  public:
   static absl::StatusOr<std::unique_ptr<StatLoggerManager>> create(
@@ -59,6 +59,11 @@ class VLLM_METRICS_EXPORT StatLoggerManager {
   // Once for each attempt, whatever its n. On the page from wire_version
   // {0, 32} on, without an engine label.
   void record_admission_rejection(AdmissionLimit limit) noexcept;
+
+  // A call that put the engines to sleep, woke them or brought them new weights
+  // has returned or failed, after `seconds`. On the page from wire_version
+  // {0, 32} on, without engine and model_name labels.
+  void record_operation(EngineOperation operation, double seconds) noexcept;
 
   // The page: scrape it with TextFormat, serve it with http::Exposer, add your
   // own metrics to it. Lives as long as you hold it.

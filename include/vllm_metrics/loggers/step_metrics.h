@@ -43,6 +43,7 @@ class VLLM_METRICS_EXPORT StepWriter {
   explicit StepWriter(State& state) noexcept : state_(state) {}
 
  private:
+  friend class MultiConnectorMetrics;  // hands parts of it on
   void inc_integer(std::size_t metric, std::int64_t n) noexcept;
 
   State& state_;

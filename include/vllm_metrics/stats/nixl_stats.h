@@ -25,6 +25,7 @@ class VLLM_METRICS_EXPORT NixlStats final : public KvConnectorStats {
   std::vector<std::int64_t> num_failed_transfers = {};
   std::vector<std::int64_t> num_failed_notifications = {};
   std::vector<std::int64_t> num_kv_expired_reqs = {};
+  std::vector<std::int64_t> num_notifications_after_expiry = {};
 
   // One successful transfer, as NIXL's telemetry tells it.
   void record_transfer(double transfer_us, double post_us, std::int64_t bytes,
@@ -32,6 +33,9 @@ class VLLM_METRICS_EXPORT NixlStats final : public KvConnectorStats {
   void record_failed_transfer() { num_failed_transfers.push_back(1); }
   void record_failed_notification() { num_failed_notifications.push_back(1); }
   void record_kv_expired_req() { num_kv_expired_reqs.push_back(1); }
+  void record_notification_after_expiry() {
+    num_notifications_after_expiry.push_back(1);
+  }
 
   // Appends what another worker did.
   void aggregate(const NixlStats& other);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +37,12 @@ class VLLM_METRICS_EXPORT OffloadingStats final : public KvConnectorStats {
   // Seconds from a request's first lookup without an answer to the answer.
   std::vector<double> lookup_async_delays = {};
   std::int64_t num_allocation_failures = 0;  // stores that found no room
+  // Stores left out, since what they held was not asked for often enough.
+  std::int64_t num_stores_skipped = 0;
+  // Share of the CPU's KV blocks held by stores that have not ended, and by
+  // loads, 0..1; none: as before.
+  std::optional<double> cpu_cache_write_usage = {};
+  std::optional<double> cpu_cache_read_usage = {};
 
   void record_load(std::int64_t bytes, double seconds) {
     load.record(bytes, seconds);
@@ -49,7 +56,7 @@ class VLLM_METRICS_EXPORT OffloadingStats final : public KvConnectorStats {
   }
   void record_allocation_failure() noexcept { ++num_allocation_failures; }
 
-  // Adds what another worker did.
+  // Adds what another worker did; its shares, where it has them, are newer.
   void aggregate(const OffloadingStats& other);
 
   // Ready for the next step; keeps its storage.

@@ -15,6 +15,14 @@
 
 namespace vllm_metrics::inline v0 {
 
+// Requests whose KV a connector brings from elsewhere, none of them running, by
+// how far that is. They are among the waiting ones, too.
+struct KvFetchStages {
+  std::int64_t waiting_to_start = 0;
+  std::int64_t in_progress = 0;
+  std::int64_t completed_waiting = 0;  // it is there; they wait to run
+};
+
 // What a scheduler knows after one step: states are as of now, cache and perf
 // figures are deltas of this step. Refill and reuse one struct.
 // Definition: vLLM SchedulerStats. vLLM v1/metrics/stats.py.
@@ -50,6 +58,7 @@ struct SchedulerStats {
   std::optional<IterationDetails> iteration_details = {};
   // Evictions that the sampler could not keep, by KvResidencySampler::drain().
   std::int64_t num_dropped_eviction_events = 0;
+  KvFetchStages kv_fetch_stages = {};
 };
 
 }  // namespace vllm_metrics::inline v0

@@ -78,7 +78,8 @@ std::vector<std::string> labels_of(const MetricSpec& spec) {
     return {"engine",     "model_name",   "backend",
             "page_cache", "lazy_offload", "capacity_blocks"};
   if (spec.scope == Scope::kFolder) return {};
-  std::vector<std::string> labels{std::string(main_label(spec))};
+  std::vector<std::string> labels;
+  if (spec.scope != Scope::kFrontEnd) labels.emplace_back(main_label(spec));
   if (spec.scope == Scope::kEngine) labels.insert(labels.begin(), "engine");
   if (!spec.extra_label.name.empty())
     labels.emplace_back(spec.extra_label.name);
@@ -123,7 +124,8 @@ std::string bucket_text(const MetricSpec& spec) {
 // A query that shows the family as it is mostly looked at.
 std::string recipe(const MetricSpec& spec) {
   const std::string by =
-      spec.extra_label.name.empty()
+      spec.scope == Scope::kFrontEnd ? std::string(spec.extra_label.name)
+      : spec.extra_label.name.empty()
           ? std::string(main_label(spec))
           : fmt::format("{}, {}", main_label(spec), spec.extra_label.name);
   if (spec.scope == Scope::kInfo || spec.scope == Scope::kFolder)
