@@ -105,6 +105,27 @@ TEST_CASE("Simulation: another engine begins anew with the same requests",
   CHECK(value_of(page, "vllm:spec_decode_num_drafts_total{") > 0.0);
 }
 
+TEST_CASE("Simulation: the engines sleep while their weights are updated",
+          "[tools]") {
+  Parameters parameters;
+  parameters.engine.weight_update_interval = 10.0;
+  const auto simulation = start(parameters);
+  run_until(*simulation, 10.5);
+  const std::string asleep =
+      "vllm:engine_sleep_state{engine=\"0\",model_name=\"sim-8b\","
+      "sleep_state=\"weights_offloaded\"}";
+  std::string page = page_of(*simulation);
+  CHECK(value_of(page, asleep) == 1.0);
+  const double tokens = value_of(page, "vllm:generation_tokens_total{");
+  run_until(*simulation, 11);
+  CHECK(value_of(page_of(*simulation), "vllm:generation_tokens_total{") ==
+        tokens);
+  run_until(*simulation, 15);
+  page = page_of(*simulation);
+  CHECK(value_of(page, asleep) == 0.0);
+  CHECK(value_of(page, "vllm:generation_tokens_total{") > tokens);
+}
+
 TEST_CASE("Simulation: refused parameters change nothing", "[tools]") {
   const Parameters before;
   const auto simulation = start(before);

@@ -396,6 +396,52 @@ TEST_CASE("EngineCore: transfers that hold all blocks end in progress",
   CHECK(bench.finished().size() == 6);
 }
 
+TEST_CASE("EngineCore: what the GPU gave up comes back from the CPU",
+          "[tools]") {
+  Bench bench(6, {}, [](EngineParameters& engine) {
+    engine.kv_offload = kOffloadNative;
+  });
+  const auto serve = [&bench](std::int64_t id, std::uint64_t text) {
+    REQUIRE(bench.add(id, 80, 1, {text}));
+    KvFetchStages seen;
+    while (bench.engine().has_requests()) {
+      bench.step();
+      seen.in_progress += bench.stats().kv_fetch_stages.in_progress;
+      bench.advance_to(bench.now() + kTicksPerSecond);
+    }
+    return seen;
+  };
+  CHECK(serve(1, 7).in_progress == 0);
+  CHECK(serve(2, 8).in_progress == 0);  // takes blocks that 1 left behind
+  // At least one token is computed: 4 of 5 blocks. Those still there are found.
+  CHECK(serve(3, 7).in_progress > 0);
+  const PrefillStats& prefill = bench.prefill(3);
+  CHECK(prefill.num_host_cached_tokens > 0);
+  CHECK(prefill.num_host_cached_tokens == prefill.num_external_cached_tokens);
+  CHECK(prefill.num_cached_tokens() == 64);
+  CHECK(bench.finished() == Ids{1, 2, 3});
+}
+
+TEST_CASE("EngineCore: with several connectors each tells its part",
+          "[tools]") {
+  Bench bench(100, {}, [](EngineParameters& engine) {
+    engine.kv_transfer = true;
+    engine.kv_offload = kOffloadBoth;
+  });
+  bench.add(1, 160, 3);
+  bench.engine().begin_step(0);
+  bench.engine().end_step();
+  const SchedulerStats& stats = bench.engine().take_stats();
+  const auto& parts =
+      dynamic_cast<const MultiConnectorStats&>(*stats.kv_connector_stats).parts;
+  REQUIRE(parts.size() == 3);
+  CHECK(parts[0]->connector() == "nixl");
+  CHECK(parts[1]->connector() == "offloading");
+  CHECK(parts[2]->connector() == "simple_offload");
+  CHECK(stats.kv_fetch_stages.in_progress == 1);
+  CHECK(stats.kv_fetch_stages.waiting_to_start == 0);
+}
+
 TEST_CASE("EngineCore: a client that has gone takes its request along",
           "[tools]") {
   Bench bench(10, {.max_num_seqs = 1});

@@ -63,7 +63,8 @@ TEST_CASE("SimOptions: an error names flag, value and what is allowed",
   CHECK(error_of({"--seed", "-1"}) ==
         "--seed = -1; allowed: a whole number from 0 to 18446744073709551615");
   CHECK(error_of({"--metrics-version", "0.26"}) ==
-        "--metrics-version = 0.26; allowed: 0.27, 0.28, 0.29 or 0.30");
+        "--metrics-version = 0.26; allowed: 0.27, 0.28, 0.29, 0.30, "
+        "0.31 or 0.32");
   CHECK(error_of({"--page="}) ==
         "--page = ; allowed: a text that is not empty");
   CHECK(error_of({"--rate"}) ==

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -30,6 +31,11 @@ EngineCore::EngineCore(const EngineParameters& engine,
          .seed = seed});
     if (sampler.has_value()) pool_.sample(*std::move(sampler));
   }
+  for (const KvOffload::Setup& setup :
+       KvOffload::setups_of(engine, cost.kv_bytes_per_block())) {
+    offloads_.emplace_back(setup);
+  }
+  if (!offloads_.empty()) pool_.keep_evicted(&evicted_);
   if (engine.speculative_tokens > 0) {
     drafts_.emplace().num_spec_tokens = engine.speculative_tokens;
   }
@@ -66,10 +72,12 @@ Ticks EngineCore::begin_step(Ticks now) {
   reported_ = false;
   budget_ = scheduler_->max_num_batched_tokens;
   pool_.set_now(now);
+  for (KvOffload& offload : offloads_) offload.set_now(now);
   take_arrived_prompts(now);
   schedule_running(now);
   // A request that was just pushed out must not take what it had to give.
   if (!preempted_ || scheduled_.empty()) schedule_waiting(now);
+  store_evicted();
   if (scheduled_.empty()) {
     // Each request fits the cache on its own, so the one admitted first always
     // gets on, however small the pool, unless prompts on their way hold it.
@@ -146,17 +154,21 @@ void EngineCore::schedule_waiting(Ticks now) {
     if (admission == Admission::kRunning) {
       running_.push_back(std::move(request));
     } else {
-      fetching_.push_back(std::move(request));
+      const auto later = std::upper_bound(
+          fetching_.begin(), fetching_.end(), request->kv_arrival,
+          [](Ticks at, const auto& other) { return at < other->kv_arrival; });
+      fetching_.insert(later, std::move(request));
     }
   }
 }
 
-// Of a prompt that was computed elsewhere only the last token is left.
+// Of a prompt that was computed elsewhere only the last token is left. Blocks
+// for all of it were taken when it was admitted.
 void EngineCore::schedule_fetched(Ticks now) {
   Request& request = *fetched_.front();
-  request.num_computed_tokens = request.num_tokens() - 1;
+  request.num_computed_tokens = request.num_arriving_tokens;
   request.events.push_back({EventType::kScheduled, to_seconds(now)});
-  schedule_tokens(request, 1);
+  schedule_tokens(request, chunk_of(request));
   running_.push_back(std::move(fetched_.front()));
   fetched_.pop_front();
 }
@@ -183,10 +195,22 @@ EngineCore::Admission EngineCore::admit(Request& request, Ticks now) {
         PrefillStats{.num_prompt_tokens = request.spec.prompt_tokens,
                      .num_local_cached_tokens = request.num_computed_tokens};
   }
-  const bool all_found =
-      request.num_tokens() - request.num_computed_tokens == 1;
-  if (first && engine_->kv_transfer && !all_found) {
-    fetch_prompt(request, now);
+  request.num_arriving_tokens = request.num_computed_tokens;
+  request.kv_arrival = now;
+  load_offloaded(request);
+  const bool fetches = first && engine_->kv_transfer &&
+                       request.num_tokens() - request.num_arriving_tokens > 1;
+  if (fetches) fetch_prompt(request, now);
+  const std::int64_t arriving =
+      request.num_arriving_tokens - request.num_computed_tokens;
+  if (fetches || !offloads_.empty()) {
+    connector_lookups_.record(
+        request.num_tokens() - request.num_computed_tokens, arriving,
+        request.num_preemptions > 0);
+  }
+  if (first) request.prefill_stats->num_external_cached_tokens = arriving;
+  if (arriving > 0) {
+    take_blocks(request, request.num_tokens());
     return Admission::kFetching;
   }
   request.events.push_back({EventType::kScheduled, to_seconds(now)});
@@ -212,11 +236,40 @@ void EngineCore::look_up_prefix(const Request& request) {
   }
 }
 
+// What follows the part in the prefix cache, from the first connector that has
+// some of it. Again at least one token is left to compute.
+void EngineCore::load_offloaded(Request& request) {
+  if (offloads_.empty()) return;
+  const std::int64_t size = engine_->block_size;
+  wanted_.clear();
+  for (std::int64_t i = std::ssize(request.blocks);
+       i < (request.num_tokens() - 1) / size; ++i) {
+    wanted_.push_back(request.block_hash(i, size));
+  }
+  for (KvOffload& offload : offloads_) {
+    const std::size_t found = offload.look_up(wanted_);
+    if (found == 0 || request.num_arriving_tokens > request.num_computed_tokens)
+      continue;
+    request.kv_arrival = offload.load(std::span(wanted_).first(found));
+    request.num_arriving_tokens += static_cast<std::int64_t>(found) * size;
+    take_blocks(request, request.num_arriving_tokens);
+    if (request.num_preemptions == 0) {
+      request.prefill_stats->num_host_cached_tokens =
+          static_cast<std::int64_t>(found) * size;
+    }
+  }
+}
+
+// One transfer a step for each connector.
+void EngineCore::store_evicted() {
+  for (KvOffload& offload : offloads_) offload.store(evicted_);
+  evicted_.clear();
+}
+
 void EngineCore::fetch_prompt(Request& request, Ticks now) {
-  const std::int64_t missing =
-      request.spec.prompt_tokens - request.num_computed_tokens;
-  request.prefill_stats->num_external_cached_tokens = missing - 1;
-  connector_lookups_.record(missing, missing - 1, false);
+  request.prefill_stats->num_p2p_cached_tokens =
+      request.spec.prompt_tokens - 1 - request.num_arriving_tokens;
+  request.num_arriving_tokens = request.spec.prompt_tokens - 1;
   const std::int64_t before = std::ssize(request.blocks);
   take_blocks(request, request.spec.prompt_tokens);
   const std::int64_t blocks = std::ssize(request.blocks) - before;
@@ -226,7 +279,7 @@ void EngineCore::fetch_prompt(Request& request, Ticks now) {
   const double seconds = bytes / (1e9 * engine_->kv_transfer_bandwidth);
   const Ticks begin = std::max(link_free_, now + to_ticks(kPostSeconds));
   link_free_ = begin + std::max<Ticks>(1, to_ticks(seconds));
-  request.kv_arrival = link_free_;
+  request.kv_arrival = std::max(request.kv_arrival, link_free_);
   // A descriptor is a block's keys and values in one layer.
   transfers_.record_transfer(1e6 * to_seconds(link_free_ - now),
                              1e6 * kPostSeconds,
@@ -366,12 +419,7 @@ SchedulerStats& EngineCore::take_stats() {
   stats_.prefix_cache_stats = std::exchange(lookups_, {});
   stats_.kv_cache_eviction_events.clear();
   pool_.drain(stats_.kv_cache_eviction_events);
-  if (engine_->kv_transfer) {
-    stats_.connector_prefix_cache_stats = std::exchange(connector_lookups_, {});
-    reported_transfers_.reset();
-    std::swap(reported_transfers_, transfers_);
-    stats_.kv_connector_stats = &reported_transfers_;
-  }
+  if (engine_->kv_transfer || !offloads_.empty()) take_connector_stats();
   if (drafts_.has_value()) {
     stats_.spec_decoding_stats = *drafts_;
     drafts_->reset();
@@ -382,6 +430,35 @@ SchedulerStats& EngineCore::take_stats() {
   const bool stepped = !std::exchange(reported_, true) && !scheduled_.empty();
   if (stepped) add_step_stats();
   return stats_;
+}
+
+void EngineCore::take_connector_stats() {
+  stats_.connector_prefix_cache_stats = std::exchange(connector_lookups_, {});
+  stats_.kv_fetch_stages = fetch_stages();
+  connectors_.parts.clear();
+  if (engine_->kv_transfer) {
+    reported_transfers_.reset();
+    std::swap(reported_transfers_, transfers_);
+    connectors_.parts.push_back(&reported_transfers_);
+  }
+  for (KvOffload& offload : offloads_)
+    connectors_.parts.push_back(&offload.take_stats());
+  stats_.kv_connector_stats =
+      connectors_.parts.size() == 1 ? connectors_.parts.front() : &connectors_;
+}
+
+// What was preempted is at the front of the queue, and computed here.
+KvFetchStages EngineCore::fetch_stages() const {
+  KvFetchStages stages;
+  if (engine_->kv_transfer) {
+    const auto fresh = std::find_if(
+        waiting_.begin(), waiting_.end(),
+        [](const auto& request) { return request->num_preemptions == 0; });
+    stages.waiting_to_start = std::distance(fresh, waiting_.end());
+  }
+  stages.in_progress = std::ssize(fetching_);
+  stages.completed_waiting = std::ssize(fetched_);
+  return stages;
 }
 
 void EngineCore::add_step_stats() {

@@ -9,11 +9,13 @@
 
 #include "src/tools/sim/cuda_graphs.h"
 #include "src/tools/sim/kv_block_pool.h"
+#include "src/tools/sim/kv_offload.h"
 #include "src/tools/sim/parameters.h"
 #include "src/tools/sim/random.h"
 #include "src/tools/sim/request.h"
 #include "src/tools/sim/step_cost.h"
 #include "src/tools/sim/virtual_time.h"
+#include "vllm_metrics/stats/multi_connector_stats.h"
 #include "vllm_metrics/stats/nixl_stats.h"
 #include "vllm_metrics/stats/perf_context.h"
 #include "vllm_metrics/stats/scheduler_stats.h"
@@ -31,7 +33,8 @@ namespace vllm_metrics::sim {
 //
 // With KV transfer a prompt is not computed here: blocks are taken, its KV
 // cache comes over one link, first come, first served, and the request runs
-// when it is there.
+// when it is there. With offloading, blocks that the GPU gives up are kept
+// beside it, and a request whose prefix is there waits for that part likewise.
 class EngineCore {
  public:
   // What a request got out of a step. Valid until the next begin_step().
@@ -46,6 +49,8 @@ class EngineCore {
   EngineCore(const EngineParameters& engine,
              const SchedulerParameters& scheduler, const StepCostModel& cost,
              std::uint64_t seed);
+  EngineCore(const EngineCore&) = delete;
+  EngineCore& operator=(const EngineCore&) = delete;
 
   // Queues the request, or drops it and returns false when it could never be
   // served: longer than the model allows, or than the whole KV cache.
@@ -92,7 +97,11 @@ class EngineCore {
   void schedule_fetched(Ticks now);
   Admission admit(Request& request, Ticks now);
   void look_up_prefix(const Request& request);
+  void load_offloaded(Request& request);
   void fetch_prompt(Request& request, Ticks now);
+  void store_evicted();
+  KvFetchStages fetch_stages() const;
+  void take_connector_stats();
   void take_arrived_prompts(Ticks now);
   std::int64_t chunk_of(const Request& request) const;
   std::int64_t drafts_for(const Request& request) const;
@@ -111,11 +120,13 @@ class EngineCore {
   const SchedulerParameters* scheduler_;
   const StepCostModel* cost_model_;
   KvBlockPool pool_;
+  std::vector<KvOffload> offloads_;
+  std::vector<std::uint64_t> evicted_;  // not yet offered to them
   CudaGraphs graphs_;
   Random random_;
 
   std::deque<std::unique_ptr<Request>> waiting_;
-  std::deque<std::unique_ptr<Request>> fetching_;  // their prompts, in order
+  std::deque<std::unique_ptr<Request>> fetching_;  // by the time of arrival
   std::deque<std::unique_ptr<Request>> fetched_;
   Requests running_;   // in order of admission
   Requests finished_;  // by the last step
@@ -130,6 +141,7 @@ class EngineCore {
   PrefixCacheStats connector_lookups_;
   NixlStats transfers_;
   NixlStats reported_transfers_;
+  MultiConnectorStats connectors_;
   std::optional<SpecDecodingStats> drafts_;
 
   // Of the step being scheduled.
@@ -140,6 +152,7 @@ class EngineCore {
   IterationDetails details_;
   StepCost cost_;
   PrefixMatch match_;
+  std::vector<std::uint64_t> wanted_;  // hashes, reused for every lookup
 };
 
 }  // namespace vllm_metrics::sim

@@ -38,6 +38,7 @@ BlockId KvBlockPool::take() {
   if (block.findable) {
     by_hash_.erase(block.hash);
     block.findable = false;
+    if (evicted_ != nullptr) evicted_->push_back(block.hash);
   }
   block.users = 1;
   ++num_used_;

@@ -29,6 +29,9 @@ class KvBlockPool {
   void sample(KvResidencySampler sampler) { sampler_ = std::move(sampler); }
   void set_now(Ticks now);
 
+  // From here on, the contents that can be found no more are added there.
+  void keep_evicted(std::vector<std::uint64_t>* hashes) { evicted_ = hashes; }
+
   // Moves what sampled blocks went through to the end of `events`.
   void drain(std::vector<KvCacheEvictionEvent>& events);
 
@@ -84,6 +87,7 @@ class KvBlockPool {
   absl::flat_hash_map<std::uint64_t, BlockId> by_hash_;
   std::optional<KvResidencySampler> sampler_;
   std::int64_t now_ns_ = 0;
+  std::vector<std::uint64_t>* evicted_ = nullptr;
 };
 
 }  // namespace vllm_metrics::sim

@@ -28,6 +28,9 @@ constexpr auto kQuantizations =
 constexpr auto kCacheDtypes = std::to_array<std::string_view>(
     {"auto", "fp8", "fp8_e4m3", "fp8_e5m2", "nvfp4"});
 
+constexpr auto kOffloads = std::to_array<std::string_view>(
+    {kOffloadNone, kOffloadNative, kOffloadSimple, kOffloadBoth});
+
 // The shapes of Llama 3.1 8B and 70B, and of Qwen3 30B-A3B.
 struct BuiltInModel {
   std::string_view name;
@@ -169,6 +172,21 @@ FlagGroup feature_flags(Parameters& parameters) {
         turn(engine.kv_transfer)},
        {"--kv-transfer-bandwidth", "of that, gigabytes a second",
         real(engine.kv_transfer_bandwidth, 0.001, 1e6)},
+       {"--kv-offload",
+        "KV blocks that the GPU gives up are kept in the CPU's memory, by the "
+        "offloading connector (native), the simple one, or both",
+        choice(engine.kv_offload, kOffloads)},
+       {"--kv-offload-size", "of that memory for each engine, gigabytes",
+        real(engine.kv_offload_size, 1e-3, 1e6)},
+       {"--kv-offload-bandwidth", "to it and from it, gigabytes a second",
+        real(engine.kv_offload_bandwidth, 0.001, 1e6)},
+       {"--kv-offload-store-threshold",
+        "native: store what was asked for so often; 0 and 1: everything",
+        whole(engine.kv_offload_store_threshold, 0, 1000)},
+       {"--weight-updates",
+        "seconds between two updates of the weights by a trainer, for which "
+        "the engines sleep; 0: none",
+        real(engine.weight_update_interval, 0, kYear)},
        {"--kv-cache-metrics", "sample how long KV blocks stay",
         turn(engine.kv_cache_metrics)},
        {"--kv-cache-metrics-sample", "the part of the blocks that is sampled",
@@ -212,6 +230,12 @@ absl::Status check_together(const Parameters& parameters) {
     return not_allowed("kv-cache-metrics", "on",
                        "only with a limit on num-gpu-blocks, as without one "
                        "no block is ever evicted");
+  }
+  if (engine.kv_offload != kOffloadNone &&
+      engine.num_gpu_blocks == KvBlockPool::kUnlimited) {
+    return not_allowed("kv-offload", engine.kv_offload,
+                       "only with a limit on num-gpu-blocks, as without one "
+                       "no block is ever given up");
   }
   if (workload.concurrency == 0 && workload.turns > 1) {
     return not_allowed("turns", fmt::format("{}", workload.turns),

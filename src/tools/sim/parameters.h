@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,12 @@ struct SchedulerParameters {
 
   bool operator==(const SchedulerParameters&) const = default;
 };
+
+// Where KV blocks go that the GPU has no room for.
+inline constexpr std::string_view kOffloadNone = "none";
+inline constexpr std::string_view kOffloadNative = "native";
+inline constexpr std::string_view kOffloadSimple = "simple";
+inline constexpr std::string_view kOffloadBoth = "both";  // two connectors
 
 // What an engine is started with: another value is another engine.
 struct EngineParameters {
@@ -48,6 +55,11 @@ struct EngineParameters {
   std::int64_t lora_adapters = 0;       // served; 0: no LoRA
   bool kv_transfer = false;             // prompts are computed elsewhere
   double kv_transfer_bandwidth = 50.0;  // 1e9 bytes a second
+  std::string kv_offload{kOffloadNone};
+  double kv_offload_size = 16.0;                // 1e9 bytes of the CPU's memory
+  double kv_offload_bandwidth = 25.0;           // 1e9 bytes a second, each way
+  std::int64_t kv_offload_store_threshold = 0;  // times asked for
+  double weight_update_interval = 0.0;          // seconds; 0: none
 
   // What is measured.
   bool kv_cache_metrics = false;

@@ -47,7 +47,8 @@ struct Request {
   std::int64_t num_computed_tokens = 0;   // in the KV cache
   std::int64_t num_scheduled_tokens = 0;  // computed by the running step
   std::int64_t num_drafted_tokens = 0;    // of them, drafted
-  Ticks kv_arrival = kNever;              // its prompt's, from elsewhere
+  std::int64_t num_arriving_tokens = 0;   // there at kv_arrival
+  Ticks kv_arrival = kNever;              // of KV from elsewhere
   bool was_scheduled = false;
   std::vector<BlockId> blocks;          // its KV cache
   std::size_t num_findable_blocks = 0;  // of these, in the prefix cache

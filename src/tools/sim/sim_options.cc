@@ -69,12 +69,12 @@ FlagValue seconds(std::optional<double>& variable) {
 
 FlagValue wire_version(WireVersion& variable) {
   return {.name = "V",
-          .allowed = "0.27, 0.28, 0.29 or 0.30",
+          .allowed = "0.27, 0.28, 0.29, 0.30, 0.31 or 0.32",
           .preset = fmt::format("{}.{}", variable.major, variable.minor),
           .parse =
               [&variable](std::string_view value) {
                 if (!value.starts_with("0.")) return false;
-                const auto minor = parse_whole<int>(value.substr(2), 27, 30);
+                const auto minor = parse_whole<int>(value.substr(2), 27, 32);
                 variable = {0, minor.value_or(0)};
                 return minor.has_value();
               },
@@ -214,6 +214,14 @@ absl::Status check_effects(const std::vector<std::string_view>& given,
       {"--acceptance-rate", p.engine.speculative_tokens > 0,
        "with --speculative-tokens above 0"},
       {"--kv-transfer-bandwidth", p.engine.kv_transfer, "with --kv-transfer"},
+      {"--kv-offload-size", p.engine.kv_offload != kOffloadNone,
+       "with --kv-offload"},
+      {"--kv-offload-bandwidth", p.engine.kv_offload != kOffloadNone,
+       "with --kv-offload"},
+      {"--kv-offload-store-threshold",
+       p.engine.kv_offload == kOffloadNative ||
+           p.engine.kv_offload == kOffloadBoth,
+       "with --kv-offload native or both"},
       {"--kv-cache-metrics-sample", p.engine.kv_cache_metrics,
        "with --kv-cache-metrics"},
       {"--linger", options.listen.has_value(),

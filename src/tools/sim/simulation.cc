@@ -10,7 +10,10 @@
 #include <string>
 #include <utility>
 
+#include "vllm_metrics/loggers/multi_connector_metrics.h"
 #include "vllm_metrics/loggers/nixl_connector_metrics.h"
+#include "vllm_metrics/loggers/offloading_connector_metrics.h"
+#include "vllm_metrics/loggers/simple_offload_connector_metrics.h"
 
 namespace vllm_metrics::sim {
 namespace {
@@ -21,6 +24,22 @@ constexpr std::size_t kRefused = 1;
 constexpr std::size_t kFrontEndDelay = 2;
 
 constexpr double kFrontEndSeconds = 0.001;  // tokenising, on the way in
+
+// What an update of the weights consists of, in order.
+struct OperationTime {
+  EngineOperation operation;
+  double seconds;  // beside the time of the weights
+  double weights;  // seconds for each gigabyte of one GPU's
+};
+constexpr OperationTime kWeightUpdate[] = {
+    {EngineOperation::kSleep, 0.05, 0.04},
+    {EngineOperation::kReleaseKvCacheMemory, 0.02, 0.0},
+    {EngineOperation::kWeightInit, 0.2, 0.0},
+    {EngineOperation::kWeightStart, 0.005, 0.0},
+    {EngineOperation::kWeightUpdate, 0.1, 0.1},
+    {EngineOperation::kWeightFinish, 0.02, 0.0},
+    {EngineOperation::kWake, 0.1, 0.02},
+};
 
 }  // namespace
 
@@ -75,8 +94,7 @@ absl::Status Simulation::start_engines() {
     const std::uint64_t seed =
         chain(options_.seed, static_cast<std::uint64_t>(i));
     ranks_.push_back(std::make_unique<Rank>(
-        i,
-        EngineCore(parameters_.engine, parameters_.scheduler, *cost_, seed)));
+        i, parameters_.engine, parameters_.scheduler, *cost_, seed));
   }
   auto manager = StatLoggerManager::create(logger_options());
   if (!manager.ok()) return manager.status();
@@ -85,7 +103,31 @@ absl::Status Simulation::start_engines() {
   if (!devices.ok()) return devices.status();
   devices_.emplace(*std::move(devices));
   manager_->log_engine_initialized();
+  asleep_until_ = kNever;
+  const double interval = parameters_.engine.weight_update_interval;
+  next_weight_update_ = interval > 0.0 ? now() + to_ticks(interval) : kNever;
   return absl::OkStatus();
+}
+
+std::shared_ptr<const KvConnectorMetrics> Simulation::connector() const {
+  const EngineParameters& engine = parameters_.engine;
+  MultiConnectorMetrics::Connectors all;
+  if (engine.kv_transfer) {
+    all.push_back(std::make_shared<NixlConnectorMetrics>());
+  }
+  for (const KvOffload::Setup& setup :
+       KvOffload::setups_of(engine, cost_->kv_bytes_per_block())) {
+    if (setup.kind == KvOffload::Kind::kNative) {
+      all.push_back(std::make_shared<OffloadingConnectorMetrics>(
+          OffloadingSetup{.store_threshold = setup.store_threshold}));
+    } else {
+      all.push_back(
+          std::make_shared<SimpleOffloadConnectorMetrics>(SimpleOffloadSetup{
+              .lazy_offload = true, .capacity_blocks = setup.capacity}));
+    }
+  }
+  if (all.size() > 1) return std::make_shared<MultiConnectorMetrics>(all);
+  return all.empty() ? nullptr : all.front();
 }
 
 absl::Status Simulation::apply(const Parameters& parameters) {
@@ -134,9 +176,7 @@ StatLoggerOptions Simulation::logger_options() {
     out.num_speculative_tokens = engine.speculative_tokens;
   }
   if (engine.lora_adapters > 0) out.max_loras = engine.lora_adapters;
-  if (engine.kv_transfer) {
-    out.kv_connector = std::make_shared<NixlConnectorMetrics>();
-  }
+  out.kv_connector = connector();
   if (engine.native_histograms) {
     // 2.2 % a bucket, from 1 ms to a minute and beyond.
     out.native_latency_histograms = {.schema = 5, .max_buckets = 640};
@@ -192,14 +232,18 @@ Ticks Simulation::next_event() const {
   for (const auto& rank : ranks_) {
     next = std::min(next, rank->step_end);
     // What a restart left there.
-    if (rank->step_end == kNever && !rank->inbox.empty()) next = now();
+    if (rank->step_end == kNever && !rank->inbox.empty())
+      next = std::min(next, asleep_until_ == kNever ? now() : asleep_until_);
   }
+  if (asleep_until_ != kNever) next = std::min(next, asleep_until_);
   const Ticks arrival = workload_->next_arrival();
   if (arrival != kNever) {
     next = std::min(next, arrival + to_ticks(kFrontEndSeconds));
   }
   // Log lines and changes alone keep nothing going.
-  return next == kNever ? kNever : std::min({next, next_log_, next_change_});
+  return next == kNever
+             ? kNever
+             : std::min({next, next_log_, next_change_, next_weight_update_});
 }
 
 void Simulation::run_event(Ticks now) {
@@ -219,6 +263,8 @@ void Simulation::run_event(Ticks now) {
     (void)status;
     return;
   }
+  if (now == next_weight_update_) return begin_weight_update(now);
+  if (now == asleep_until_) end_weight_update();
   for (const auto& rank : ranks_) {
     if (rank->step_end == now) end_step(*rank, now);
   }
@@ -226,6 +272,7 @@ void Simulation::run_event(Ticks now) {
          workload_->next_arrival() + to_ticks(kFrontEndSeconds) <= now) {
     accept_request(workload_->take());
   }
+  if (asleep_until_ != kNever) return;
   for (const auto& rank : ranks_) {
     const bool has_work = !rank->inbox.empty() || rank->core.has_requests();
     if (rank->step_end == kNever && has_work) start_step(*rank, now);
@@ -236,6 +283,32 @@ void Simulation::advance_to(Ticks now) {
   clock_->advance_to(now);
   (*seconds_gauge_)->set(to_seconds(now));
   devices_->advance_to(now);
+}
+
+// Steps under way go on when the engines are awake again.
+void Simulation::begin_weight_update(Ticks now) {
+  double seconds = 0.0;
+  for (const OperationTime& part : kWeightUpdate) {
+    seconds += part.seconds + part.weights * cost_->weight_bytes() / 1e9;
+  }
+  const Ticks pause = to_ticks(seconds);
+  asleep_until_ = now + pause;
+  next_weight_update_ =
+      asleep_until_ + to_ticks(parameters_.engine.weight_update_interval);
+  for (const auto& rank : ranks_) {
+    if (rank->step_end != kNever) rank->step_end += pause;
+  }
+  manager_->record_sleep_state({.sleep = 1, .level = 1});
+}
+
+void Simulation::end_weight_update() {
+  asleep_until_ = kNever;
+  for (const OperationTime& part : kWeightUpdate) {
+    manager_->record_operation(
+        part.operation,
+        part.seconds + part.weights * cost_->weight_bytes() / 1e9);
+  }
+  manager_->record_sleep_state({});
 }
 
 void Simulation::finish() {

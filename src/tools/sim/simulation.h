@@ -79,8 +79,9 @@ class Simulation {
  private:
   // An engine with what the front end keeps for it.
   struct Rank {
-    Rank(int engine_index, EngineCore engine)
-        : index(engine_index), core(std::move(engine)) {}
+    template <class... Engine>
+    explicit Rank(int engine_index, Engine&&... engine)
+        : index(engine_index), core(std::forward<Engine>(engine)...) {}
 
     int index;
     EngineCore core;
@@ -99,6 +100,7 @@ class Simulation {
   Simulation(const SimOptions& options, std::unique_ptr<Workload> workload,
              Hooks hooks);
   absl::Status start_engines();
+  std::shared_ptr<const KvConnectorMetrics> connector() const;
   StatLoggerOptions logger_options();
   StepMetrics own_metrics();
 
@@ -110,6 +112,8 @@ class Simulation {
   void add_output(Rank& rank, const EngineCore::Output& output, Ticks now);
   void end_request(Rank& rank, Request& request, Ticks now);
   void record(Rank& rank, const IterationStats* iteration);
+  void begin_weight_update(Ticks now);
+  void end_weight_update();
 
   SimOptions options_;     // but for its parameters
   Parameters parameters_;  // of now
@@ -126,6 +130,9 @@ class Simulation {
   std::unique_ptr<StatLoggerManager> manager_;
   std::optional<DeviceGauges> devices_;
   std::optional<Handle<Gauge>> seconds_gauge_;
+
+  Ticks next_weight_update_ = kNever;
+  Ticks asleep_until_ = kNever;  // kNever: the engines are awake
 
   std::int64_t num_requests_ = 0;
   std::size_t next_rank_ = 0;  // where equally loaded ranks are tried first
