@@ -27,6 +27,7 @@
 #include "page_under_test.h"
 #include "scraped_step.h"
 #include "second_thread.h"
+#include "served_step.h"
 #include "step_data.h"
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/exposition/open_metrics.h"
@@ -41,7 +42,7 @@ namespace vllm_metrics::bench {
 namespace {
 
 struct Ratio {
-  std::string_view name;
+  std::string name;
   double value;
   double target;
   bool at_least = false;
@@ -398,12 +399,13 @@ void measure_parser(Ratios& ratios) {
   ratios.push_back({"parse_vs_scan", contest.ratio(parse, scan), 10});
 }
 
-void measure_scraped_step(Ratios& ratios) {
-  headline("A step while another thread scrapes without pause");
+// `disturbed`: by whom; what the ratios are called after.
+void measure_disturbed_step(Ratios& ratios, std::string_view disturbed,
+                            ScrapedStep (*time)(std::size_t)) {
   constexpr std::size_t kRepetitions = 11;
   std::vector<double> p50, p99, idle, scraped, scraped_p99, scrapes;
   for (std::size_t i = 0; i < kRepetitions; ++i) {
-    const ScrapedStep round = time_scraped_step(20'000);
+    const ScrapedStep round = time(20'000);
     p50.push_back(round.scraped_p50 / round.idle_p50);
     p99.push_back(round.scraped_p99 / round.idle_p50);
     idle.push_back(round.idle_p50);
@@ -411,12 +413,16 @@ void measure_scraped_step(Ratios& ratios) {
     scraped_p99.push_back(round.scraped_p99);
     scrapes.push_back(round.scrapes_per_second);
   }
-  std::printf("%-44s %14.1f ns\n", "idle, p50", median(idle));
-  std::printf("%-44s %14.1f ns\n", "scraped, p50", median(scraped));
-  std::printf("%-44s %14.1f ns\n", "scraped, p99", median(scraped_p99));
-  std::printf("%-44s %14.0f\n", "scrapes a second", median(scrapes));
-  ratios.push_back({"step_p50_scraped_vs_idle", median(p50), 3});
-  ratios.push_back({"step_p99_scraped_vs_idle_p50", median(p99), 5});
+  const auto line = [&](std::string_view name, double value, const char* unit) {
+    std::printf("%-44s %14.1f %s\n", std::string(name).c_str(), value, unit);
+  };
+  line("idle, p50", median(idle), "ns");
+  line("disturbed, p50", median(scraped), "ns");
+  line("disturbed, p99", median(scraped_p99), "ns");
+  line("scrapes a second", median(scrapes), "");
+  const std::string name(disturbed);
+  ratios.push_back({"step_p50_" + name + "_vs_idle", median(p50), 3});
+  ratios.push_back({"step_p99_" + name + "_vs_idle_p50", median(p99), 5});
 }
 
 void measure_two_writers(Ratios& ratios) {
@@ -448,7 +454,10 @@ int run(const char* file_name) {
   measure_parser(ratios);
   measure_shared_record(ratios);
   measure_merged_page(ratios);
-  measure_scraped_step(ratios);
+  headline("A step while another thread scrapes without pause");
+  measure_disturbed_step(ratios, "scraped", time_scraped_step);
+  headline("A step while 200 clients scrape over HTTP, among 100 hostile ones");
+  measure_disturbed_step(ratios, "served", time_served_step);
   measure_two_writers(ratios);
 
   std::printf("\n%-32s %8s    %s\n", "ratio", "value", "target");

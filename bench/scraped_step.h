@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <vector>
 
+#include "step_data.h"
+#include "vllm_metrics/loggers/stat_logger_manager.h"
+
 namespace vllm_metrics::bench {
 
 // One engine's steps, each timed by itself with 5 us of other work between
@@ -14,6 +17,11 @@ struct ScrapedStep {
   double scraped_p99 = 0.0;
   double scrapes_per_second = 0.0;
 };
+
+// Nanoseconds of each of `count` steps, with the gaps between them.
+std::vector<double> time_steps(StatLoggerManager& manager,
+                               const std::vector<Step>& steps,
+                               std::size_t count);
 
 // One round of each.
 ScrapedStep time_scraped_step(std::size_t steps);
