@@ -13,6 +13,7 @@ constexpr Dialect kOpenMetrics{.counter_header_suffix = "",
                                .help_escapes_quote = true,
                                .units = true,
                                .created_within_family = true,
+                               .exemplars = true,
                                .end = "# EOF\n"};
 
 }  // namespace

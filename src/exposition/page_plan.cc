@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <charconv>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
@@ -65,6 +67,52 @@ std::uint32_t bucket_count(const Series& series) {
   return static_cast<std::uint32_t>(series.bounds->bucket_count());
 }
 
+// ` # {trace_id="...",span_id="..."} 0.25 1700000000.250`
+constexpr std::string_view kTraceId = " # {trace_id=\"";
+constexpr std::string_view kSpanId = "\",span_id=\"";
+constexpr std::string_view kExemplarEnd = "\"} ";
+constexpr std::size_t kWordDigits = 16;
+constexpr std::size_t kMaxExemplarText = kTraceId.size() + kSpanId.size() +
+                                         kExemplarEnd.size() + 3 * kWordDigits +
+                                         2 * kMaxNumberText + 1;
+
+char* append(char* out, std::string_view text) {
+  std::memcpy(out, text.data(), text.size());
+  return out + text.size();
+}
+
+char* append_hex(char* out, std::uint64_t word) {
+  for (std::size_t i = kWordDigits; i-- > 0; word >>= 4)
+    out[i] = "0123456789abcdef"[word & 15];
+  return out + kWordDigits;
+}
+
+// Milliseconds, in plain digits: some readers take a time apart at its point,
+// and are misled by an exponent. A time may be left out, and is if the clock
+// is none.
+char* append_time(char* out, double seconds) {
+  constexpr double kEnd = 1e12;
+  if (!(seconds >= 0.0 && seconds < kEnd)) return out;
+  const auto ms = static_cast<std::uint64_t>(std::llround(seconds * 1e3));
+  *out++ = ' ';
+  out = std::to_chars(out, out + kMaxNumberText, ms / 1000).ptr;
+  *out++ = '.';
+  for (std::uint64_t unit = 100; unit != 0; unit /= 10)
+    *out++ = static_cast<char>('0' + ms / unit % 10);
+  return out;
+}
+
+char* write_exemplar(char* out, const Exemplar& exemplar) {
+  out = append(out, kTraceId);
+  out = append_hex(out, exemplar.trace_id[0]);
+  out = append_hex(out, exemplar.trace_id[1]);
+  out = append(out, kSpanId);
+  out = append_hex(out, exemplar.span_id);
+  out = append(out, kExemplarEnd);
+  out = write_number(out, exemplar.value);
+  return append_time(out, exemplar.timestamp);
+}
+
 bool ends_in_unit(std::string_view name, std::string_view unit) {
   return !unit.empty() && name.size() > unit.size() && name.ends_with(unit) &&
          name[name.size() - unit.size() - 1] == '_';
@@ -104,6 +152,10 @@ std::string_view PagePlan::write(const Snapshot& snapshot) {
         break;
       case NumberKind::kBuckets:
         out = write_buckets(out, step, text, words);
+        text += step.tail_size;
+        continue;
+      case NumberKind::kExemplars:
+        out = write_exemplar_buckets(out, step, text, words);
         text += step.tail_size;
         continue;
     }
@@ -146,6 +198,31 @@ char* PagePlan::write_buckets(char* out, const Step& step, const char* text,
   return out - step.head_size;
 }
 
+// The same with an exemplar behind the number where there is one. Lines of a
+// histogram of requests in no great hurry: nothing is copied from the last one.
+char* PagePlan::write_exemplar_buckets(char* out, const Step& step,
+                                       const char* text,
+                                       const std::uint64_t* words) const {
+  const std::uint8_t* le_size = le_sizes_.data() + step.le;
+  const char* le = le_text_.data() + step.le_text;
+  std::span<const std::uint64_t> exemplars(words + step.exemplars,
+                                           kExemplarWords * step.bucket_count);
+  std::uint64_t count = 0;
+  for (std::uint32_t i = 0; i < step.bucket_count; ++i) {
+    copy_registers<kMaxNumberText>(out, le);
+    out += *le_size;
+    le += *le_size++;
+    out = copy(out, text, step.tail_size);
+    out = write_number(out, count += words[i]);
+    const Exemplar exemplar = exemplar_of(exemplars.first<kExemplarWords>());
+    exemplars = exemplars.subspan(kExemplarWords);
+    if (exemplar.valid()) out = write_exemplar(out, exemplar);
+    *out++ = '\n';
+    out = copy(out, text - step.head_size, step.head_size);
+  }
+  return out - step.head_size;
+}
+
 void PagePlan::prepare(std::shared_ptr<const Schema> schema) {
   schema_ = nullptr;  // until the end: a page half prepared is no page
   text_.clear();
@@ -159,7 +236,11 @@ void PagePlan::prepare(std::shared_ptr<const Schema> schema) {
   std::size_t size = text_.size() + kBlock;
   for (const Step& step : steps_) {
     size += kMaxNumberText + 1;
-    if (step.kind != NumberKind::kBuckets) continue;
+    if (step.kind != NumberKind::kBuckets &&
+        step.kind != NumberKind::kExemplars)
+      continue;
+    if (step.kind == NumberKind::kExemplars)
+      size += step.bucket_count * kMaxExemplarText;
     const std::uint8_t* const le = le_sizes_.data() + step.le;
     size += step.bucket_count *
                 (step.head_size + step.tail_size + kMaxNumberText + 1) +
@@ -292,6 +373,11 @@ void PagePlan::add_buckets(const Family& family, const Series& series) {
   Step& step = steps_.back();
   step.head_size = head_size;
   step.tail_size = static_cast<std::uint32_t>(text_.size() - text_begin_);
+  if (dialect_->exemplars && series.exemplars != 0) {
+    step.kind = NumberKind::kExemplars;
+    step.exemplars = static_cast<std::uint32_t>(word_count(
+        MetricKind::kHistogram, series.bounds.get(), series.native_buckets));
+  }
   step.le = known.le;
   step.le_text = known.le_text;
   text_begin_ = text_.size();

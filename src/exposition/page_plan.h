@@ -24,6 +24,8 @@ struct Dialect {
   // `_created` samples are in the family of their series, not a family of
   // gauges behind it.
   bool created_within_family;
+  // Bucket lines may have exemplars.
+  bool exemplars;
   // Ends a page.
   std::string_view end;
 };
@@ -47,10 +49,11 @@ class PagePlan {
 
  private:
   enum class NumberKind : std::uint8_t {
-    kInteger,  // one word
-    kReal,     // one word, a double
-    kBuckets,  // bucket_count words, a line each
-    kCount,    // bucket_count words, their sum
+    kInteger,    // one word
+    kReal,       // one word, a double
+    kBuckets,    // bucket_count words, a line each
+    kExemplars,  // kBuckets whose lines may end in exemplars
+    kCount,      // bucket_count words, their sum
   };
   // One text and the number, or the numbers, behind it.
   struct Step {
@@ -58,12 +61,13 @@ class PagePlan {
     std::uint32_t text_size;
     std::uint32_t word;
     std::uint32_t bucket_count = 0;
-    // kBuckets: the last `head_size` bytes of the text lead up to `le`, the
-    // `tail_size` bytes that follow in `text_` come behind it.
+    // kBuckets, kExemplars: the last `head_size` bytes of the text lead up to
+    // `le`, the `tail_size` bytes that follow in `text_` come behind it.
     std::uint32_t head_size = 0;
     std::uint32_t tail_size = 0;
     std::uint32_t le = 0;  // of its first bucket, in `le_sizes_`
     std::uint32_t le_text = 0;
+    std::uint32_t exemplars = 0;  // kExemplars: from `word` to those words
   };
   // Bounds whose texts are there already.
   struct KnownBounds {
@@ -98,6 +102,8 @@ class PagePlan {
   KnownBounds find_bounds(const BucketBounds& bounds);
   char* write_buckets(char* out, const Step& step, const char* text,
                       const std::uint64_t* words) const;
+  char* write_exemplar_buckets(char* out, const Step& step, const char* text,
+                               const std::uint64_t* words) const;
 
   const Dialect* dialect_;
   bool created_series_;

@@ -13,6 +13,7 @@ constexpr Dialect kText{.counter_header_suffix = "_total",
                         .help_escapes_quote = false,
                         .units = false,
                         .created_within_family = false,
+                        .exemplars = false,
                         .end = ""};
 
 }  // namespace

@@ -72,6 +72,12 @@ bool is_latency(const MetricSpec& spec) {
          spec.condition == Condition::kAlways && spec.scope == Scope::kEngine;
 }
 
+// Of a request that has ended: those are the ones that a trace is known of.
+bool has_exemplars(const MetricSpec& spec, const StatLoggerOptions& options) {
+  return options.exemplars && is_latency(spec) &&
+         spec.id != MetricId::kInterTokenLatency;
+}
+
 std::vector<double> bounds_of(const MetricSpec& spec,
                               const StatLoggerOptions& options) {
   const auto named =
@@ -222,6 +228,11 @@ absl::Status BankLayout::add(const MetricSpec& spec,
                          spec.name, bounds, native_of(spec.name, options));
   if (!cells.ok()) return cells.status();
   cells_[index(spec.id)] = *cells;
+  if (has_exemplars(spec, options)) {
+    exemplars_.push_back({spec.id, cell_count_, cells->bounds});
+    cell_count_ += static_cast<std::uint32_t>(kExemplarWords *
+                                              cells->bounds->bucket_count());
+  }
   return absl::OkStatus();
 }
 
@@ -275,6 +286,10 @@ std::vector<SchemaFamily> BankLayout::schema(
         made.series.push_back(series(spec.kind, histogram(spec.id), i, engine,
                                      std::move(labels)));
         made.series.back().created = now;
+        if (has_exemplars(spec, options)) {
+          made.series.back().exemplars = static_cast<std::uint32_t>(
+              made.series.back().bounds->bucket_count());
+        }
       }
     }
   }

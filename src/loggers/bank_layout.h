@@ -48,6 +48,15 @@ class BankLayout {
     return cells_[index(id)];
   }
 
+  // Those whose newest requests are kept, all of seconds; empty if not asked
+  // for.
+  struct Exemplars {
+    MetricId id;
+    std::uint32_t first;  // cell of the first bucket's
+    const BucketBounds* bounds;
+  };
+  std::span<const Exemplars> exemplars() const noexcept { return exemplars_; }
+
   // How many positions of a speculative draft have a counter.
   std::size_t positions() const noexcept { return positions_; }
 
@@ -101,6 +110,7 @@ class BankLayout {
   std::vector<std::shared_ptr<const BucketBounds>>
       bounds_;  // what HistogramCells point to
   std::vector<Native> natives_;
+  std::vector<Exemplars> exemplars_;
   std::uint32_t cell_count_ = 0;
 };
 

@@ -1,6 +1,7 @@
 #include "vllm_metrics/loggers/prometheus_stat_logger.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
 #include <span>
@@ -21,6 +22,35 @@
 
 namespace vllm_metrics::inline v0 {
 namespace {
+
+std::uint64_t big_endian(std::span<const std::uint8_t, 8> bytes) {
+  std::uint64_t word = 0;
+  for (const std::uint8_t byte : bytes) word = word << 8 | byte;
+  return word;
+}
+
+// What a histogram of request latencies observed of it.
+std::optional<double> latency_of(const FinishedRequestStats& finished,
+                                 MetricId id) {
+  switch (id) {
+    case MetricId::kTimeToFirstToken:
+      return finished.first_token_latency;
+    case MetricId::kE2eRequestLatency:
+      return finished.e2e_latency;
+    case MetricId::kRequestQueueTime:
+      return finished.queued_time;
+    case MetricId::kRequestPrefillTime:
+      return finished.prefill_time;
+    case MetricId::kRequestInferenceTime:
+      return finished.inference_time;
+    case MetricId::kRequestDecodeTime:
+      return finished.decode_time;
+    case MetricId::kRequestTimePerOutputToken:
+      return finished.mean_time_per_output_token;
+    default:
+      return std::nullopt;
+  }
+}
 
 // Writes one step into an engine's bank; visible as a whole when it ends.
 class StepSection {
@@ -95,6 +125,7 @@ class StepSection {
     }
   }
   void record_finished(const FinishedRequestStats& finished);
+  void keep_exemplars(const FinishedRequestStats& finished);
 
   const BankLayout& layout_;
   Bank::Section section_;
@@ -204,6 +235,10 @@ void StepSection::record(const IterationStats& iteration) {
               iteration.inter_token_latencies_iter);
   for (const FinishedRequestStats& finished : iteration.finished_requests)
     record_finished(finished);
+  if (layout_.exemplars().empty()) [[likely]]
+    return;
+  for (const FinishedRequestStats& finished : iteration.finished_requests)
+    keep_exemplars(finished);
 }
 
 void StepSection::record_finished(const FinishedRequestStats& finished) {
@@ -227,6 +262,23 @@ void StepSection::record_finished(const FinishedRequestStats& finished) {
   }
   if (layout_.has(MetricId::kRequestNumPreemptions)) {
     observe(MetricId::kRequestNumPreemptions, finished.num_preemptions);
+  }
+}
+
+// An exemplar is followed to its trace, so it has one that was sampled.
+void StepSection::keep_exemplars(const FinishedRequestStats& finished) {
+  if (!finished.trace.valid() || !finished.trace.sampled()) return;
+  const std::span<const std::uint8_t> trace_id(finished.trace.trace_id);
+  Exemplar exemplar{
+      .trace_id = {big_endian(trace_id.first<8>()),
+                   big_endian(trace_id.last<8>())},
+      .span_id = big_endian(finished.trace.span_id),
+  };
+  for (const BankLayout::Exemplars& kept : layout_.exemplars()) {
+    const std::optional<double> seconds = latency_of(finished, kept.id);
+    if (!seconds.has_value() || !std::isfinite(*seconds)) continue;
+    exemplar.value = std::max(*seconds, 0.0);  // as it was counted
+    section_.keep(kept.first, *kept.bounds, exemplar);
   }
 }
 

@@ -13,16 +13,11 @@
 #include "vllm_metrics/primitives/bucket_bounds.h"
 #include "vllm_metrics/primitives/bucket_tally.h"
 #include "vllm_metrics/primitives/cell.h"
+#include "vllm_metrics/primitives/exemplar_format.h"
 #include "vllm_metrics/primitives/native_words.h"
+#include "vllm_metrics/primitives/sample_faults.h"
 
 namespace vllm_metrics::inline v0 {
-
-// What a section could not take as it came; the caller counts it on the page.
-struct SampleFaults {
-  std::uint64_t negative_increments = 0;    // dropped
-  std::uint64_t not_finite = 0;             // dropped
-  std::uint64_t negative_observations = 0;  // taken as 0
-};
 
 enum class BankRead {
   kConsistent,  // a state between two sections
@@ -80,9 +75,8 @@ class Bank {
     const std::uint64_t stale =
         header_->copy_sequence.load(std::memory_order_acquire);
     for (int attempt = 0;; ++attempt) {
-      if (try_copy(header_->sequence, cells(), out)) {
+      if (try_copy(header_->sequence, cells(), out))
         return BankRead::kConsistent;
-      }
       if (attempt < kOptimisticAttempts) continue;
       if (header_->copy_sequence.load(std::memory_order_acquire) <= stale) {
         header_->copy_wanted.store(1, std::memory_order_relaxed);
@@ -210,6 +204,13 @@ class Bank::Section {
   NativeWords<Cell> native(const HistogramCells& at) noexcept {
     return {cells_ + at.first + at.bounds->bucket_count() + 1,
             at.native_buckets};
+  }
+
+  // Stamped, in place of its bucket's last one. `first`: cell of all of them.
+  void keep(std::uint32_t first, const BucketBounds& of, Exemplar it) noexcept {
+    it.timestamp = now_;
+    Cell* cell = cells_ + first + kExemplarWords * of.bucket_of(it.value);
+    for (const std::uint64_t word : words_of(it)) (cell++)->store(word);
   }
 
   const SampleFaults& faults() const noexcept { return faults_; }

@@ -35,7 +35,8 @@ static_assert(offsetof(BankHeader, cell_count) == 24);
 static_assert(sizeof(BankHeader) == 64);
 
 // Where a histogram lies in a bank: a cell for each bucket, then the sum, then
-// the words of its native buckets (native_words.h) if it has such.
+// the words of its native buckets (native_words.h) if it has such, then those
+// of its exemplars (exemplar_format.h), which only who keeps them asks for.
 struct HistogramCells {
   constexpr HistogramCells() noexcept = default;
   HistogramCells(std::uint32_t first_cell, const BucketBounds* of,

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "vllm_metrics/primitives/bucket_bounds.h"
+#include "vllm_metrics/primitives/exemplar_format.h"
 #include "vllm_metrics/primitives/native_format.h"
 #include "vllm_metrics/registry/family.h"
 #include "vllm_metrics/registry/labels.h"
@@ -17,13 +18,15 @@ namespace vllm_metrics::inline v0 {
 //   gauge      1 word: a double
 //   histogram  a word for each bucket (not cumulative, the last is +Inf),
 //              then the sum, a double; then, if it has native buckets, their
-//              words (primitives/native_format.h)
+//              words (primitives/native_format.h); then, if it has exemplars,
+//              theirs (primitives/exemplar_format.h)
 struct Series {
   LabelSet labels = {};  // sorted by name once registered
   std::uint32_t offset = 0;
   std::shared_ptr<const BucketBounds> bounds =
       nullptr;  // histograms only; may differ between series
   std::uint32_t native_buckets = 0;  // histograms only; 0: none
+  std::uint32_t exemplars = 0;       // histograms only: one a bucket; 0: none
   double created = 0.0;  // seconds since 1970, of the series' registration
 };
 
@@ -41,9 +44,11 @@ struct Schema {
 
 // How many words a series of this kind takes.
 inline std::size_t word_count(MetricKind kind, const BucketBounds* bounds,
-                              std::uint32_t native_buckets = 0) {
+                              std::uint32_t native_buckets = 0,
+                              std::uint32_t exemplars = 0) {
   if (kind != MetricKind::kHistogram) return 1;
-  return bounds->bucket_count() + 1 + native_word_count(native_buckets);
+  return bounds->bucket_count() + 1 + native_word_count(native_buckets) +
+         kExemplarWords * exemplars;
 }
 
 }  // namespace vllm_metrics::inline v0

@@ -41,6 +41,17 @@ struct Snapshot {
         series.offset + word_count(MetricKind::kHistogram, series.bounds.get()),
         native_word_count(series.native_buckets)));
   }
+  // The newest observation of a bucket that came from a trace. Not valid():
+  // there was none, or the series keeps none.
+  Exemplar exemplar(const Series& series, std::size_t bucket) const {
+    if (bucket >= series.exemplars) return {};
+    const std::size_t first =
+        series.offset + word_count(MetricKind::kHistogram, series.bounds.get(),
+                                   series.native_buckets);
+    return exemplar_of(std::span(words)
+                           .subspan(first + kExemplarWords * bucket)
+                           .first<kExemplarWords>());
+  }
 };
 
 }  // namespace vllm_metrics::inline v0
