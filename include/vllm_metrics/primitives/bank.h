@@ -25,8 +25,7 @@ enum class BankRead {
 };
 
 // All the cells of one engine, and the word that makes a step of them atomic
-// for readers: a view of memory that somebody else owns, laid out as
-// bank_format.h says.
+// for readers: a view of another's memory, laid out as bank_format.h says.
 //
 // Thread-safety: one Section at a time (the caller's lock); copy_to() from any
 // thread and process at any time. Neither waits for a lock of the other.
