@@ -27,6 +27,9 @@ const assets = [
   ["/", "text/html; charset=utf-8", readFileSync(join(here, "index.html"))],
   ["/sandbox.js", "text/javascript; charset=utf-8", made["/main.js"]],
   ["/sandbox.css", "text/css; charset=utf-8", made["/style.css"]],
+  ["/licenses.txt", "text/plain; charset=utf-8", Buffer.concat([
+    Buffer.from("The charts are drawn by uPlot, which is under this license:\n\n"),
+    readFileSync(join(modules, "uplot", "LICENSE"))])],
 ];
 
 let text = `// Written by build.mjs.
