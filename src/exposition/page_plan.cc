@@ -373,7 +373,7 @@ void PagePlan::add_buckets(const Family& family, const Series& series) {
   Step& step = steps_.back();
   step.head_size = head_size;
   step.tail_size = static_cast<std::uint32_t>(text_.size() - text_begin_);
-  if (dialect_->exemplars && series.exemplars != 0) {
+  if (dialect_->exemplars && series.exemplars == step.bucket_count) {
     step.kind = NumberKind::kExemplars;
     step.exemplars = static_cast<std::uint32_t>(word_count(
         MetricKind::kHistogram, series.bounds.get(), series.native_buckets));

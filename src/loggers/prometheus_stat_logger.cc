@@ -14,6 +14,7 @@
 #include "src/loggers/engine_index_map.h"
 #include "src/loggers/lora_info.h"
 #include "src/loggers/options_check.h"
+#include "src/loggers/request_exemplar.h"
 #include "src/loggers/step_writer.h"
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/registry/banks.h"
@@ -22,35 +23,6 @@
 
 namespace vllm_metrics::inline v0 {
 namespace {
-
-std::uint64_t big_endian(std::span<const std::uint8_t, 8> bytes) {
-  std::uint64_t word = 0;
-  for (const std::uint8_t byte : bytes) word = word << 8 | byte;
-  return word;
-}
-
-// What a histogram of request latencies observed of it.
-std::optional<double> latency_of(const FinishedRequestStats& finished,
-                                 MetricId id) {
-  switch (id) {
-    case MetricId::kTimeToFirstToken:
-      return finished.first_token_latency;
-    case MetricId::kE2eRequestLatency:
-      return finished.e2e_latency;
-    case MetricId::kRequestQueueTime:
-      return finished.queued_time;
-    case MetricId::kRequestPrefillTime:
-      return finished.prefill_time;
-    case MetricId::kRequestInferenceTime:
-      return finished.inference_time;
-    case MetricId::kRequestDecodeTime:
-      return finished.decode_time;
-    case MetricId::kRequestTimePerOutputToken:
-      return finished.mean_time_per_output_token;
-    default:
-      return std::nullopt;
-  }
-}
 
 // Writes one step into an engine's bank; visible as a whole when it ends.
 class StepSection {
@@ -268,12 +240,7 @@ void StepSection::record_finished(const FinishedRequestStats& finished) {
 // An exemplar is followed to its trace, so it has one that was sampled.
 void StepSection::keep_exemplars(const FinishedRequestStats& finished) {
   if (!finished.trace.valid() || !finished.trace.sampled()) return;
-  const std::span<const std::uint8_t> trace_id(finished.trace.trace_id);
-  Exemplar exemplar{
-      .trace_id = {big_endian(trace_id.first<8>()),
-                   big_endian(trace_id.last<8>())},
-      .span_id = big_endian(finished.trace.span_id),
-  };
+  Exemplar exemplar = exemplar_of(finished.trace);
   for (const BankLayout::Exemplars& kept : layout_.exemplars()) {
     const std::optional<double> seconds = latency_of(finished, kept.id);
     if (!seconds.has_value() || !std::isfinite(*seconds)) continue;

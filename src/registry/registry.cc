@@ -63,12 +63,6 @@ absl::Status check_form(const SchemaFamily& added, std::size_t words) {
       return absl::InvalidArgumentError(absl::StrCat(
           "family ", family.name, " is a histogram without bounds"));
     }
-    if (series.exemplars != 0 &&
-        (!is_histogram || series.exemplars != series.bounds->bucket_count())) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "family ", family.name, ": exemplars = ", series.exemplars,
-          "; allowed: 0, and of a histogram ", "one a bucket"));
-    }
     const std::size_t size =
         word_count(family.kind, series.bounds.get(), series.native_buckets,
                    series.exemplars);
