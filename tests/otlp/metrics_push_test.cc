@@ -245,7 +245,8 @@ TEST_CASE("MetricsPush: series that come and go disturb no other", "[otlp]") {
     (*tokens)->inc(1);
     bench.run();
     std::map<std::string, std::int64_t> deltas;
-    for (const auto& point : bench.last().metrics.at("tokens_total").points)
+    const auto last = bench.last();
+    for (const auto& point : last.metrics.at("tokens_total").points)
       deltas[point.attributes.at("engine")] = point.integer;
     CHECK(deltas == std::map<std::string, std::int64_t>{{"0", 50}, {"1", 1}});
   }
