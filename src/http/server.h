@@ -72,7 +72,8 @@ class Exposer::Server {
     if (metrics_) metrics_->connections(connections_.size());
   }
 
-  static void on_log(void* self, const char* format, std::va_list arguments);
+  static void on_log(void* self, const char* format, std::va_list arguments)
+      __attribute__((format(printf, 2, 0)));
   static MHD_Result on_request(void* self, MHD_Connection* connection,
                                const char* path, const char* method,
                                const char* version, const char* upload,

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -115,10 +116,11 @@ void SharedStore::read_once() const {
     warn_once(kFoldedName, status);
   }
   folder_.list(names_, unfinished_);
-  std::erase_if(readers_, [this](const auto& entry) {
-    return folded_.includes(entry.first) ||
-           !std::ranges::binary_search(names_, entry.first);
-  });
+  for (auto reader = readers_.begin(); reader != readers_.end();) {
+    const bool gone = folded_.includes(reader->first) ||
+                      !std::ranges::binary_search(names_, reader->first);
+    reader = gone ? readers_.erase(reader) : std::next(reader);
+  }
   const auto self = ProcessIdentity::of_this_process();
   for (const std::string& name : names_) {
     if (folded_.includes(name)) continue;

@@ -264,8 +264,8 @@ TEST_CASE("Catalogue: the unit is in the name of what is measured in seconds",
     CAPTURE(std::string(spec.name));
     // Three names are vLLM's, against the rule.
     const bool says_so = spec.name.ends_with("_seconds") ||
-                         spec.name.starts_with("vllm:kv_offload_") &&
-                             spec.name.ends_with("_time");
+                         (spec.name.starts_with("vllm:kv_offload_") &&
+                          spec.name.ends_with("_time"));
     CHECK((spec.unit == "seconds") == says_so);
   }
 }

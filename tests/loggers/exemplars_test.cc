@@ -145,7 +145,7 @@ TEST_CASE(
   record(*logger, finished(0.25, unsampled));
   record(*logger, finished(0.25, no_span));
   record(*logger, finished(std::nan(""), numbered(3)));
-  record(*logger, finished(-INFINITY, numbered(3)));
+  record(*logger, finished(-HUGE_VAL, numbered(3)));
   FinishedRequestStats unknown = finished(0.25, numbered(3));
   unknown.e2e_latency = std::nan("");
   unknown.first_token_latency = unknown.queued_time = unknown.prefill_time =
