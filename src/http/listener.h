@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "src/http/socket_file.h"
-#include "src/http/unique_fd.h"
+#include "src/registry/unique_fd.h"
 
 namespace vllm_metrics::inline v0::http {
 

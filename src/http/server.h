@@ -18,8 +18,8 @@
 #include "src/http/listener.h"
 #include "src/http/request_handler.h"
 #include "src/http/tls.h"
-#include "src/http/unique_fd.h"
 #include "src/registry/mutex.h"
+#include "src/registry/unique_fd.h"
 #include "vllm_metrics/http/exposer.h"
 
 namespace vllm_metrics::inline v0::http {

@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "src/http/unique_fd.h"
+#include "src/registry/unique_fd.h"
 
 namespace vllm_metrics::inline v0::http {
 namespace {

@@ -57,8 +57,8 @@ std::vector<SchemaFamily> newest_infos(std::vector<SchemaFamily> families,
 bool FoldedFile::is_current(const Folder& folder) const {
   struct stat now {};
   if (::fstatat(folder.fd(), kFoldedName, &now, AT_SYMLINK_NOFOLLOW) != 0)
-    return file_.get() < 0;
-  return file_.get() >= 0 && now.st_ino == number_;
+    return file_.value() < 0;
+  return file_.value() >= 0 && now.st_ino == number_;
 }
 
 void FoldedFile::clear() {
@@ -75,16 +75,16 @@ absl::Status FoldedFile::refresh(const Folder& folder, SchemaDecoder& schemas) {
   clear();
   file_.reset(::openat(folder.fd(), kFoldedName,
                        O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
-  if (file_.get() < 0) {
+  if (file_.value() < 0) {
     status_ = errno == ENOENT ? absl::OkStatus()
                               : system_error("file", kFoldedName, errno);
     return status_;
   }
   struct stat of {};
-  ::fstat(file_.get(), &of);
+  ::fstat(file_.value(), &of);
   number_ = of.st_ino;
   std::string bytes(static_cast<std::size_t>(of.st_size), '\0');
-  const ssize_t got = ::pread(file_.get(), bytes.data(), bytes.size(), 0);
+  const ssize_t got = ::pread(file_.value(), bytes.data(), bytes.size(), 0);
   bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
   status_ = parse(bytes, schemas);
   return status_;
@@ -171,7 +171,7 @@ absl::Status FoldedFile::write(const Folder& folder, const Merge& merge,
   const UniqueFd file(
       ::openat(folder.fd(), unfinished.c_str(),
                O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  int error = file.get() < 0 ? errno : write_all(file.get(), bytes);
+  int error = file.value() < 0 ? errno : write_all(file.value(), bytes);
   if (error == 0 && ::renameat(folder.fd(), unfinished.c_str(), folder.fd(),
                                kFoldedName) != 0)
     error = errno;

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "src/registry/unique_fd.h"
 #include "src/shm/folder.h"
 #include "src/shm/merge.h"
 #include "src/shm/schema_codec.h"
-#include "src/shm/unique_fd.h"
 
 namespace vllm_metrics::inline v0::shm {
 

@@ -62,14 +62,14 @@ absl::StatusOr<Folder> Folder::open(std::string path, bool read_only) {
   if (!read_only && ::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
     return system_error("folder", path, errno);
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.get() < 0) return system_error("folder", path, errno);
-  if (const auto network = network_name(fd.get()); !network.empty()) {
+  if (fd.value() < 0) return system_error("folder", path, errno);
+  if (const auto network = network_name(fd.value()); !network.empty()) {
     return absl::InvalidArgumentError(fmt::format(
         "folder {} is on a network file system ({}); allowed: one of this "
         "machine, e.g. under /dev/shm",
         path, network));
   }
-  if (!read_only && ::faccessat(fd.get(), ".", W_OK | X_OK, 0) != 0)
+  if (!read_only && ::faccessat(fd.value(), ".", W_OK | X_OK, 0) != 0)
     return system_error("folder", path, errno);
   return Folder(std::move(path), std::move(fd));
 }
@@ -86,8 +86,8 @@ void Folder::list(std::vector<std::string>& segments,
   segments.clear();
   unfinished.clear();
   UniqueFd again(::openat(fd(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (again.get() < 0) return;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(again.get()),
+  if (again.value() < 0) return;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::fdopendir(again.value()),
                                                     ::closedir);
   if (entries == nullptr) return;
   again.release();  // it is the DIR's now
@@ -107,14 +107,14 @@ void Folder::remove(const std::string& name) const {
 FolderLock FolderLock::try_take(const Folder& folder) {
   UniqueFd file(::openat(folder.fd(), kLockName,
                          O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-  if (file.get() >= 0 && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0)
+  if (file.value() >= 0 && ::flock(file.value(), LOCK_EX | LOCK_NB) != 0)
     file.reset();
   return FolderLock(std::move(file));
 }
 
 // Not by closing alone: a child that was forked meanwhile has the file too.
 FolderLock::~FolderLock() {
-  if (is_held()) ::flock(file_.get(), LOCK_UN);
+  if (is_held()) ::flock(file_.value(), LOCK_UN);
 }
 
 }  // namespace vllm_metrics::inline v0::shm

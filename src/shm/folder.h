@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "src/shm/unique_fd.h"
+#include "src/registry/unique_fd.h"
 
 namespace vllm_metrics::inline v0::shm {
 
@@ -25,7 +25,7 @@ class Folder {
   static absl::StatusOr<Folder> make_fresh();
 
   const std::string& path() const { return path_; }
-  int fd() const { return fd_.get(); }
+  int fd() const { return fd_.value(); }
 
   // The names in it that are segments, or would have been, sorted.
   void list(std::vector<std::string>& segments,
@@ -51,7 +51,7 @@ class FolderLock {
   FolderLock& operator=(FolderLock&&) = delete;
   ~FolderLock();
 
-  bool is_held() const { return file_.get() >= 0; }
+  bool is_held() const { return file_.value() >= 0; }
 
  private:
   explicit FolderLock(UniqueFd file) : file_(std::move(file)) {}

@@ -17,8 +17,8 @@ namespace {
 // The start of a file under /proc; empty when it cannot be read.
 std::string_view read_start(const char* path, std::array<char, 1024>& buffer) {
   const UniqueFd file(::open(path, O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return {};
-  const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
+  if (file.value() < 0) return {};
+  const ssize_t size = ::read(file.value(), buffer.data(), buffer.size());
   return {buffer.data(), size > 0 ? static_cast<std::size_t>(size) : 0};
 }
 
@@ -104,9 +104,9 @@ bool ProcessWatch::is_alive() {
   if (is_same_boot_ && !is_visible_) return true;
   if (!is_same_boot_ || process_.pid <= 0) {
     has_ended_ = true;
-  } else if (pidfd_.get() >= 0) {
+  } else if (pidfd_.value() >= 0) {
     struct pollfd watched {
-      pidfd_.get(), POLLIN, 0
+      pidfd_.value(), POLLIN, 0
     };
     has_ended_ = ::poll(&watched, 1, 0) == 1;
   } else {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "src/shm/unique_fd.h"
+#include "src/registry/unique_fd.h"
 
 namespace vllm_metrics::inline v0::shm {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <utility>
 
+#include "src/registry/unique_fd.h"
 #include "src/shm/folder.h"
 #include "src/shm/segment.h"
-#include "src/shm/unique_fd.h"
 #include "vllm_metrics/exposition/number_text.h"
 #include "vllm_metrics/registry/registry.h"
 
@@ -167,9 +167,9 @@ absl::Status PythonFiles::State::replace(const std::string& name,
   const UniqueFd file(
       ::openat(folder.fd(), unfinished.c_str(),
                O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
-  int error = file.get() < 0 ? errno : 0;
+  int error = file.value() < 0 ? errno : 0;
   while (error == 0 && !bytes.empty()) {
-    const ssize_t done = ::write(file.get(), bytes.data(), bytes.size());
+    const ssize_t done = ::write(file.value(), bytes.data(), bytes.size());
     if (done >= 0) {
       bytes.remove_prefix(static_cast<std::size_t>(done));
     } else if (errno != EINTR) {

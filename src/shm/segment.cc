@@ -14,8 +14,8 @@
 #include <system_error>
 #include <utility>
 
+#include "src/registry/unique_fd.h"
 #include "src/shm/schema_codec.h"
-#include "src/shm/unique_fd.h"
 #include "vllm_metrics/registry/banks.h"
 
 namespace vllm_metrics::inline v0::shm {
@@ -130,7 +130,7 @@ Segment::~Segment() {
 int Segment::make_file(const ProcessIdentity& owner, void*& memory) noexcept {
   static std::atomic<unsigned> next_serial{0};
   UniqueFd file;
-  while (file.get() < 0) {
+  while (file.value() < 0) {
     std::array<char, kLongestName> name;
     std::snprintf(name.data(), name.size(), "%s%08x-%d-%llu-%u%s",
                   kFilePrefix.data(),
@@ -145,13 +145,13 @@ int Segment::make_file(const ProcessIdentity& owner, void*& memory) noexcept {
     if (::access(path_.c_str(), F_OK) == 0) continue;
     file.reset(::open(unfinished_.c_str(),
                       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (file.get() < 0 && errno != EEXIST) return errno;
+    if (file.value() < 0 && errno != EEXIST) return errno;
   }
   // All of it now: a disk that is full later is nobody's SIGBUS.
-  int error = ::posix_fallocate(file.get(), 0, static_cast<off_t>(bytes_));
+  int error = ::posix_fallocate(file.value(), 0, static_cast<off_t>(bytes_));
   if (error == 0) {
     memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED,
-                    file.get(), 0);
+                    file.value(), 0);
     if (memory == MAP_FAILED) error = errno;
   }
   if (error != 0) {

@@ -41,9 +41,9 @@ SegmentReader::SegmentReader(int folder, const std::string& name,
     : self_(self) {
   constexpr int kHow = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   file_.reset(::openat(folder, name.c_str(), O_RDWR | kHow));
-  if (file_.get() < 0)
+  if (file_.value() < 0)
     file_.reset(::openat(folder, name.c_str(), O_RDONLY | kHow));
-  if (file_.get() < 0) open_error_ = errno;
+  if (file_.value() < 0) open_error_ = errno;
 }
 
 absl::Status SegmentReader::read_at(std::uint64_t at, void* out,
@@ -51,7 +51,7 @@ absl::Status SegmentReader::read_at(std::uint64_t at, void* out,
   auto* next = static_cast<char*>(out);
   while (bytes != 0) {
     const ssize_t got =
-        ::pread(file_.get(), next, bytes, static_cast<off_t>(at));
+        ::pread(file_.value(), next, bytes, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0)
       return absl::DataLossError(std::generic_category().message(errno));
@@ -332,7 +332,7 @@ absl::Status SegmentReader::read_bank(Block& block, std::size_t bank) {
     if (!copied.ok()) return copied.status();
     if (*copied <= *stale) {
       const std::uint32_t wanted = 1;
-      if (::pwrite(file_.get(), &wanted, sizeof wanted,
+      if (::pwrite(file_.value(), &wanted, sizeof wanted,
                    static_cast<off_t>(at + offsetof(BankHeader, copy_wanted))) <
           0) {
         // Opened for reading only: then it is tried until patience ends.

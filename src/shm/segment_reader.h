@@ -10,10 +10,10 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "src/registry/unique_fd.h"
 #include "src/shm/merge.h"
 #include "src/shm/process_identity.h"
 #include "src/shm/schema_codec.h"
-#include "src/shm/unique_fd.h"
 #include "vllm_metrics/shm/segment_format.h"
 
 namespace vllm_metrics::inline v0::shm {

@@ -9,12 +9,12 @@
 #include <optional>
 #include <vector>
 
-#include "src/http/unique_fd.h"
+#include "src/registry/unique_fd.h"
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
+using vllm_metrics::UniqueFd;
 using vllm_metrics::http::ConnectionTable;
-using vllm_metrics::http::UniqueFd;
 
 using State = ConnectionTable::Connection::State;
 using TimePoint = ConnectionTable::TimePoint;

@@ -12,16 +12,16 @@
 #include <string>
 #include <utility>
 
-#include "src/http/unique_fd.h"
+#include "src/registry/unique_fd.h"
 #include "tests/http/client.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/registry/registry.h"
 
 using Catch::Matchers::Contains;
 using vllm_metrics::Registry;
+using vllm_metrics::UniqueFd;
 using vllm_metrics::http::Exposer;
 using vllm_metrics::http::ExposerOptions;
-using vllm_metrics::http::UniqueFd;
 
 namespace {
 

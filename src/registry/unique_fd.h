@@ -4,7 +4,7 @@
 
 #include <utility>
 
-namespace vllm_metrics::inline v0::http {
+namespace vllm_metrics::inline v0 {
 
 // Owns a file descriptor; -1 for none.
 class UniqueFd {
@@ -29,4 +29,4 @@ class UniqueFd {
   int fd_ = -1;
 };
 
-}  // namespace vllm_metrics::inline v0::http
+}  // namespace vllm_metrics::inline v0
