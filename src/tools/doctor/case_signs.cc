@@ -21,6 +21,13 @@ constexpr double kSlowMemory = 0.015;  // seconds per output token
 constexpr double kStutter = 6.0;       // ITL p99 / p50
 constexpr double kFlat = 0.1;          // of the requests that run
 constexpr double kFullStep = 0.4;      // p50 / p99
+constexpr double kEvenShare = 1.3;     // the busiest engine / the mean
+constexpr double kHitsBefore = 0.2;
+constexpr double kHitsFell = 0.7;      // of what they were
+constexpr double kShortMemory = 15.0;  // seconds: nobody answers that fast
+constexpr double kSomeHits = 0.005;    // that prompts share anything
+constexpr double kFewHits = 0.5;
+constexpr double kRoom = 0.7;  // of the KV cache
 
 double mean_of(const std::optional<HistogramValue>& taken) {
   return taken.has_value() ? mean(*taken) : 0.0;
@@ -63,6 +70,21 @@ double even_share(const Reading& r) {
   return sum > 0.0 ? most * static_cast<double>(r.engines.size()) / sum : 0.0;
 }
 
+bool scatters(const Reading& r, const CaseSigns& is) {
+  const auto now = r.hit_rate();
+  const auto before = r.hit_rate_before();
+  return r.engines.size() >= 2 && now && before &&
+         is.even_share <= kEvenShare && *before >= kHitsBefore &&
+         *now <= kHitsFell * *before;
+}
+
+bool thrashes(const Reading& r, const CaseSigns& is) {
+  const double hits = r.hit_rate().value_or(0.0);
+  return r.idle_before_evict && mean(*r.idle_before_evict) <= kShortMemory &&
+         hits >= kSomeHits && hits <= kFewHits && is.kv_usage <= kRoom &&
+         !is.queues && !is.preempts && !is.computes && !is.scatters;
+}
+
 }  // namespace
 
 CaseSigns::CaseSigns(const Reading& r, const Objectives& objectives)
@@ -100,6 +122,8 @@ CaseSigns::CaseSigns(const Reading& r, const Objectives& objectives)
                  r.tensor_active.value_or(0.0) < kTensorIsBusy;
   stutters = itl_p99 > objectives.itl_p99 && itl_p99 > kStutter * itl_p50 &&
              tpot < objectives.tpot;
+  scatters = doctor::scatters(r, *this);
+  thrashes = doctor::thrashes(r, *this);
 }
 
 }  // namespace vllm_metrics::doctor

@@ -40,6 +40,11 @@ struct CaseSigns {
   // The memory works and the tensor cores do not; without an exporter, most of
   // a request's time is decode.
   bool reads_memory = false;
+  // Engines share the prompts evenly, and fewer hit than until the first page.
+  bool scatters = false;
+  // Blocks are evicted sooner than anybody answers, though neither what runs,
+  // a queue nor a busy GPU explains it.
+  bool thrashes = false;
   // Outputs come evenly on the average, and some much later.
   bool stutters = false;
 };

@@ -184,10 +184,7 @@ MaybeFinding compute_bound(const Case& c) {
 }
 
 MaybeFinding scattered_sessions(const Case& c) {
-  const auto now = c.r.hit_rate();
-  const auto before = c.r.hit_rate_before();
-  if (c.r.engines.size() < 2 || !now || !before) return {};
-  if (c.is.even_share > 1.3 || *before < 0.2 || *now > 0.7 * *before) return {};
+  if (!c.is.scatters) return {};
   Finding found = finding(
       "scattered-sessions", "Requests of one session go to different engines.",
       "The prefix cache of an engine helps only the requests that come back to "
@@ -203,19 +200,8 @@ MaybeFinding scattered_sessions(const Case& c) {
 }
 
 MaybeFinding cache_thrashing(const Case& c) {
-  // Nobody answers that fast; full of what runs, queued for, or busy, the
-  // engine would explain it otherwise.
-  constexpr double kShortMemory = 15.0;  // seconds
-  constexpr double kSomeHits = 0.005;    // that prompts share anything
-  constexpr double kFewHits = 0.5;
-  constexpr double kRoom = 0.7;
-  const double hits = c.r.hit_rate().value_or(0.0);
-  if (!c.r.idle_before_evict || c.is.queues || c.is.preempts || c.is.computes ||
-      c.is.kv_usage > kRoom || hits < kSomeHits || hits > kFewHits ||
-      scattered_sessions(c))
-    return {};
+  if (!c.is.thrashes) return {};
   const double idle = mean(*c.r.idle_before_evict);
-  if (idle > kShortMemory) return {};
   Finding found = finding(
       "cache-thrashing", "Cached prefixes are evicted before they are used.",
       "The KV cache is too small for the time between two requests of one "
@@ -242,7 +228,7 @@ MaybeFinding long_prompts(const Case& c) {
   constexpr double kLongPrompt = 4000.0;  // tokens, p95
   if (!c.is.ttft_is_bad || c.is.prefill < c.is.queue || c.is.computes ||
       !c.r.prompt_length || quantile(0.95, *c.r.prompt_length) < kLongPrompt ||
-      scattered_sessions(c) || cache_thrashing(c))
+      c.is.scatters || c.is.thrashes)
     return {};
   Finding found = finding(
       "long-prompts", "First tokens are late because prompts are long.",
@@ -317,18 +303,10 @@ constexpr MaybeFinding (*kRules[])(const Case&) = {
     prefill_interference, bandwidth_bound,
 };
 
-bool anything_moved(const Reading& r) {
-  return r.generation_tokens.value_or(0.0) > 0.0 ||
-         r.prompt_tokens.value_or(0.0) > 0.0 ||
-         (r.ended.has_value() && r.ended->all() > 0.0);
-}
-
 }  // namespace
 
 std::string_view name_of(Confidence confidence) {
   switch (confidence) {
-    case Confidence::kLow:
-      return "low";
     case Confidence::kMedium:
       return "medium";
     case Confidence::kHigh:
@@ -353,7 +331,7 @@ std::string_view name_of(State state) {
 
 Diagnosis diagnose(const Reading& reading, const Objectives& objectives) {
   if (!reading.is_active()) return {State::kIdle, {idle()}};
-  if (!anything_moved(reading)) return {State::kUnknown, {}};
+  if (!reading.moved()) return {State::kUnknown, {}};
   const CaseSigns signs(reading, objectives);
   Diagnosis out{State::kHealthy, {}};
   for (const auto rule : kRules) {

@@ -22,7 +22,7 @@ struct Lever {
   std::string_view moves;
 };
 
-enum class Confidence { kLow, kMedium, kHigh };
+enum class Confidence { kMedium, kHigh };
 
 struct Finding {
   std::string_view id = {};     // of a classic case, e.g. "preemption-storm"
@@ -33,6 +33,6 @@ struct Finding {
   std::span<const Lever> levers = {};  // the first thing to try first
 };
 
-std::string_view name_of(Confidence confidence);  // "low", ...
+std::string_view name_of(Confidence confidence);  // "medium", "high"
 
 }  // namespace vllm_metrics::doctor

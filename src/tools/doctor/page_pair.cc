@@ -40,8 +40,6 @@ constexpr std::array<std::string_view, 2> kPrefixQueries = {
     "vllm:prefix_cache_queries", "vllm:gpu_prefix_cache_queries"};
 constexpr std::array<std::string_view, 2> kPrefixHits = {
     "vllm:prefix_cache_hits", "vllm:gpu_prefix_cache_hits"};
-constexpr std::array<std::string_view, 1> kExternalHits = {
-    "vllm:external_prefix_cache_hits"};
 constexpr std::array<std::string_view, 1> kSimulatedClock = {
     "vllm_metrics_sim_seconds"};
 constexpr std::array<std::string_view, 1> kProcessStart = {
@@ -242,13 +240,6 @@ std::vector<EngineReading> engines(const PagePair& pages, Reading& reading) {
   };
   counted(kPromptTokens, &EngineReading::prompt_tokens);
   counted(kGenerationTokens, &EngineReading::generation_tokens);
-  for_each_series(pages, kKvUsage, reading.model,
-                  [&](const PageSeries* before, const PageSeries& after) {
-                    const double start =
-                        before == nullptr ? after.value : before->value;
-                    by_engine[label(after, "engine")].kv_usage =
-                        (start + after.value) / 2.0;
-                  });
   std::vector<EngineReading> found;
   for (auto& [engine, of_engine] : by_engine) {
     of_engine.engine = engine;
@@ -316,7 +307,6 @@ Reading read_model(const PagePair& pages, std::string model,
   reading.generation_tokens = increase(pages, kGenerationTokens, reading);
   reading.prefix_queries = increase(pages, kPrefixQueries, reading);
   reading.prefix_hits = increase(pages, kPrefixHits, reading);
-  reading.external_hits = increase(pages, kExternalHits, reading);
   reading.prefix_queries_before =
       start_value(pages, kPrefixQueries, reading.model);
   reading.prefix_hits_before = start_value(pages, kPrefixHits, reading.model);

@@ -11,16 +11,17 @@ std::optional<double> ratio(std::optional<double> part,
 
 }  // namespace
 
+bool Reading::moved() const {
+  return generation_tokens.value_or(0.0) > 0.0 ||
+         prompt_tokens.value_or(0.0) > 0.0 ||
+         (ended.has_value() && ended->all() > 0.0);
+}
+
 bool Reading::is_active() const {
-  const auto moved = [](std::optional<double> count) {
-    return count.value_or(0.0) > 0.0;
-  };
   const auto there = [](const std::optional<Level>& level) {
     return level.has_value() && level->before + level->after > 0.0;
   };
-  return moved(prompt_tokens) || moved(generation_tokens) ||
-         (ended.has_value() && ended->all() > 0.0) || there(running) ||
-         there(waiting);
+  return moved() || there(running) || there(waiting);
 }
 
 std::optional<double> Reading::per_second(std::optional<double> count) const {

@@ -21,7 +21,6 @@ struct EngineReading {
   std::string engine = {};  // the label; empty where there is none
   double prompt_tokens = 0.0;
   double generation_tokens = 0.0;
-  double kv_usage = 0.0;  // mean of both pages, 0 to 1
 };
 
 // How requests ended.
@@ -60,7 +59,6 @@ struct Reading {
   std::optional<double> prefix_hits = {};
   std::optional<double> prefix_queries_before = {};  // until the first page
   std::optional<double> prefix_hits_before = {};
-  std::optional<double> external_hits = {};
   std::optional<HistogramValue> step_tokens = {};
   std::optional<HistogramValue> ttft = {};
   std::optional<HistogramValue> itl = {};
@@ -78,7 +76,10 @@ struct Reading {
   std::optional<double> tensor_active = {};
   std::optional<double> dram_active = {};
 
-  // Something happened between the pages, or is in the engines.
+  // A request was worked on between the pages.
+  bool moved() const;
+
+  // Something moved, or is in the engines.
   bool is_active() const;
 
   // A count as a rate; nothing without a clock.
