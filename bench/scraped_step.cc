@@ -4,8 +4,10 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "contest.h"
@@ -26,12 +28,12 @@ double nanoseconds_since(SteadyClock::time_point start) {
       .count();
 }
 
-// A thread that renders the page again and again while it lives.
+// A thread that scrapes again and again while it lives.
 class Scraper {
  public:
-  explicit Scraper(const Registry& registry)
-      : thread_([this, &registry] { run(registry); }) {
-    while (scrapes_.load() < 10) std::this_thread::yield();
+  explicit Scraper(std::function<void()> scrape)
+      : scrape_(std::move(scrape)), thread_([this] { run(); }) {
+    while (scrapes_.load() < 200) std::this_thread::yield();
   }
   ~Scraper() { stop(); }
 
@@ -41,11 +43,10 @@ class Scraper {
   }
 
  private:
-  void run(const Registry& registry) {
-    TextFormat format;
+  void run() {
     const auto start = SteadyClock::now();
     while (!stop_.load(std::memory_order_relaxed)) {
-      format.render(registry);
+      scrape_();
       scrapes_.fetch_add(1, std::memory_order_relaxed);
     }
     seconds_ = nanoseconds_since(start) * 1e-9;
@@ -55,27 +56,12 @@ class Scraper {
     if (thread_.joinable()) thread_.join();
   }
 
+  std::function<void()> scrape_;
   std::atomic<bool> stop_{false};
   std::atomic<std::size_t> scrapes_{0};
   double seconds_ = 1.0;
   std::thread thread_;
 };
-
-// The generation tokens of all engines, from the page's words.
-std::uint64_t generation_tokens(const Registry& registry) {
-  Snapshot snapshot;
-  registry.snapshot(snapshot);
-  std::uint64_t total = 0;
-  for (const SchemaFamily& family : snapshot.schema->families) {
-    if (family.family.name != spec_of(MetricId::kGenerationTokens).name)
-      continue;
-    for (const Series& series : family.series)
-      total += snapshot.integer(series);
-  }
-  return total;
-}
-
-}  // namespace
 
 std::vector<double> time_steps(StatLoggerManager& manager,
                                const std::vector<Step>& steps,
@@ -94,15 +80,39 @@ std::vector<double> time_steps(StatLoggerManager& manager,
   return times;
 }
 
-ScrapedStep time_scraped_step(std::size_t count) {
+// The generation tokens of all engines, from the page's words.
+std::uint64_t generation_tokens(const Registry& registry) {
+  Snapshot snapshot;
+  registry.snapshot(snapshot);
+  std::uint64_t total = 0;
+  for (const SchemaFamily& family : snapshot.schema->families) {
+    if (family.family.name != spec_of(MetricId::kGenerationTokens).name)
+      continue;
+    for (const Series& series : family.series)
+      total += snapshot.integer(series);
+  }
+  return total;
+}
+
+}  // namespace
+
+ScrapedStep time_disturbed_step(StatLoggerManager& manager, std::size_t count,
+                                std::function<void()> scrape) {
   static const auto steps = make_steps({});
-  const auto manager = make_manager(prometheus_only(1));
-  time_steps(*manager, steps, 300);
-  const auto idle = time_steps(*manager, steps, count);
-  Scraper scraper(*manager->registry());
-  const auto scraped = time_steps(*manager, steps, count);
+  time_steps(manager, steps, 300);
+  const auto idle = time_steps(manager, steps, count);
+  Scraper scraper(std::move(scrape));
+  const auto scraped = time_steps(manager, steps, count);
   return {median(idle), quantile(idle, 0.99), median(scraped),
           quantile(scraped, 0.99), scraper.scrapes_per_second()};
+}
+
+ScrapedStep time_scraped_step(std::size_t count) {
+  const auto manager = make_manager(prometheus_only(1));
+  TextFormat format;
+  return time_disturbed_step(*manager, count, [&format, &manager] {
+    format.render(*manager->registry());
+  });
 }
 
 double time_concurrent_steps(std::size_t threads, bool one_engine,

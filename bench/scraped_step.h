@@ -1,9 +1,8 @@
 #pragma once
 
 #include <cstddef>
-#include <vector>
+#include <functional>
 
-#include "step_data.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 
 namespace vllm_metrics::bench {
@@ -18,12 +17,12 @@ struct ScrapedStep {
   double scrapes_per_second = 0.0;
 };
 
-// Nanoseconds of each of `count` steps, with the gaps between them.
-std::vector<double> time_steps(StatLoggerManager& manager,
-                               const std::vector<Step>& steps,
-                               std::size_t count);
+// One round of each, of the first engine of `manager`; the other thread calls
+// `scrape`.
+ScrapedStep time_disturbed_step(StatLoggerManager& manager, std::size_t steps,
+                                std::function<void()> scrape);
 
-// One round of each.
+// Disturbed by rendering the page.
 ScrapedStep time_scraped_step(std::size_t steps);
 
 // Nanoseconds a step takes when `threads` record at once, steps of one engine

@@ -5,20 +5,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <deque>
-#include <memory>
 #include <string>
 #include <string_view>
-#include <thread>
-#include <utility>
 
-#include "contest.h"
 #include "engines.h"
-#include "step_data.h"
 #include "vllm_metrics/http/exposer.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 
@@ -75,64 +68,40 @@ class Connection {
   char buffer_[1 << 16];
 };
 
-// Everybody who wants something of the endpoint, on a thread of their own.
+// Everybody who wants something of the endpoint.
 class Crowd {
  public:
-  explicit Crowd(int port) : thread_([this, port] { run(port); }) {
-    while (scrapes_.load() < 200) std::this_thread::yield();
+  explicit Crowd(int port) {
+    for (int i = 0; i < 200; ++i) scrapers_.emplace_back(port);
+    for (int i = 0; i < 50; ++i) tricklers_.emplace_back(port);
+    for (int i = 0; i < 50; ++i) silent_.emplace_back(port);
   }
-  ~Crowd() { stop(); }
 
-  double scrapes_per_second() {
-    stop();
-    return static_cast<double>(scrapes_.load()) / seconds_;
+  // The next of the scrapers; after some of them a byte of a trickler.
+  void scrape() {
+    Connection& next = scrapers_[turn_ % scrapers_.size()];
+    next.send("GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    next.receive();
+    if (turn_ % 20 == 0) tricklers_[turn_ / 20 % tricklers_.size()].send("G");
+    ++turn_;
   }
 
  private:
-  void run(int port) {
-    using Clock = std::chrono::steady_clock;
-    constexpr std::string_view kRequest =
-        "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    std::deque<Connection> scrapers;
-    std::deque<Connection> tricklers;
-    std::deque<Connection> silent;
-    for (int i = 0; i < 200; ++i) scrapers.emplace_back(port);
-    for (int i = 0; i < 50; ++i) tricklers.emplace_back(port);
-    for (int i = 0; i < 50; ++i) silent.emplace_back(port);
-    const auto start = Clock::now();
-    for (std::size_t i = 0; !stop_.load(std::memory_order_relaxed); ++i) {
-      scrapers[i % scrapers.size()].send(kRequest);
-      scrapers[i % scrapers.size()].receive();
-      if (i % 20 == 0) tricklers[i / 20 % tricklers.size()].send("G");
-      scrapes_.fetch_add(1, std::memory_order_relaxed);
-    }
-    seconds_ = std::chrono::duration<double>(Clock::now() - start).count();
-  }
-  void stop() {
-    stop_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-
-  std::atomic<bool> stop_{false};
-  std::atomic<std::size_t> scrapes_{0};
-  double seconds_ = 1.0;
-  std::thread thread_;
+  std::deque<Connection> scrapers_;
+  std::deque<Connection> tricklers_;
+  std::deque<Connection> silent_;
+  std::size_t turn_ = 0;
 };
 
 }  // namespace
 
 ScrapedStep time_served_step(std::size_t count) {
-  static const auto steps = make_steps({});
   const auto manager = make_manager(prometheus_only(1));
   auto exposer = http::Exposer::start(manager->registry(),
                                       {.port = 0, .max_connections = 400});
   if (!exposer.ok()) give_up(exposer.status().ToString().c_str());
-  time_steps(*manager, steps, 300);
-  const auto idle = time_steps(*manager, steps, count);
   Crowd crowd((*exposer)->port());
-  const auto served = time_steps(*manager, steps, count);
-  return {median(idle), quantile(idle, 0.99), median(served),
-          quantile(served, 0.99), crowd.scrapes_per_second()};
+  return time_disturbed_step(*manager, count, [&crowd] { crowd.scrape(); });
 }
 
 }  // namespace vllm_metrics::bench
