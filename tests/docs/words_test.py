@@ -5,7 +5,7 @@ import re
 import pages
 
 EVERYWHERE = [r"/work/", r"\.\./shared\b"]
-ON_PAGES = [r"\b[Ii]ssue \d", r"(?<![\w&])#\d", r"\bTODO\b"]
+ON_PAGES = [r"\b(this|last|next|an earlier|previous) sessions?\b", r"\b[Ii]ssue \d", r"(?<![\w&])#\d", r"\bTODO\b"]
 
 
 class Words(pages.PagesTest):
