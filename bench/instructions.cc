@@ -5,7 +5,10 @@
 #include <valgrind/callgrind.h>
 
 #include <cstddef>
+#include <cstdlib>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engines.h"
@@ -14,6 +17,9 @@
 #include "step_data.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
+#ifdef VLLM_METRICS_HAS_OTLP
+#include "vllm_metrics/otlp/span_exporter.h"
+#endif
 #include "vllm_metrics/registry/registry.h"
 
 namespace vllm_metrics::bench {
@@ -35,11 +41,37 @@ void count_record(const std::string& name, const StepShape& shape) {
   count(name, 64, [&](std::size_t i) { record(*manager, steps[i]); });
 }
 
+#ifdef VLLM_METRICS_HAS_OTLP
+// A decode step in which 2 requests end. The exporter never gets to run, so a
+// queue of one is full after the first.
+void count_spans(const std::string& name, double ratio, std::size_t queue) {
+  otlp::Options push;
+  push.environment = [](const char*) -> const char* { return nullptr; };
+  push.span_delay = 86'400.0;
+  push.root_ratio = ratio;
+  push.span_queue = queue;
+  StatLoggerOptions options = prometheus_only(1);
+  options.registry = Registry::create();
+  const auto spans = otlp::SpanExporter::start(options.registry, push);
+  if (!spans.ok()) std::abort();
+  options.factories = {(*spans)->factory()};
+  const auto manager = make_manager(std::move(options));
+  const auto steps = make_steps({});
+  count(name, 64, [&](std::size_t i) { record(*manager, steps[i]); });
+  (*spans)->shutdown(0.0);
+}
+#else
+void count_spans(const std::string&, double, std::size_t) {}
+#endif
+
 void count_all() {
   count_record("record_distinct", {});
   count_record("record_equal", {.equal = true});
   count_record("record_1024", {.batch = 1024});
   count_record("record_prefill", {.batch = 64, .first_outputs = 64});
+
+  count_spans("record_spans_1_percent", 0.01, 2048);
+  count_spans("record_spans_queue_full", 1.0, 1);
 
   const auto steps = make_steps({});
   Floor floor;

@@ -25,6 +25,10 @@
 #endif
 #include "outputs.h"
 #include "page_under_test.h"
+#ifdef VLLM_METRICS_HAS_OTLP
+#include "pushed_step.h"
+#endif
+#include "ratio_table.h"
 #include "scraped_step.h"
 #include "second_thread.h"
 #include "served_step.h"
@@ -40,16 +44,6 @@
 
 namespace vllm_metrics::bench {
 namespace {
-
-struct Ratio {
-  std::string name;
-  double value;
-  double target;
-  bool at_least = false;
-
-  bool met() const { return at_least ? value >= target : value <= target; }
-};
-using Ratios = std::vector<Ratio>;
 
 void headline(const char* text) { std::printf("\n%s\n", text); }
 
@@ -425,6 +419,19 @@ void measure_disturbed_step(Ratios& ratios, std::string_view disturbed,
   ratios.push_back({"step_p99_" + name + "_vs_idle_p50", median(p99), 5});
 }
 
+#ifdef VLLM_METRICS_HAS_OTLP
+void measure_pushed_step(Ratios& ratios) {
+  headline("A step of an engine that is pushed to OpenTelemetry");
+  const PushedStep step = time_pushed_step();
+  ratios.push_back({"otlp_metrics_vs_plain", step.metrics, 1.05});
+  ratios.push_back({"otlp_spans_vs_plain", step.spans, 1.15});
+  ratios.push_back({"otlp_blocked_vs_plain", step.blocked, 1.15});
+  ratios.push_back({"otlp_blocked_p99_vs_answered", step.blocked_p99, 1.15});
+}
+#else
+void measure_pushed_step(Ratios&) {}
+#endif
+
 void measure_two_writers(Ratios& ratios) {
   headline("Two threads that record without pause");
   constexpr std::size_t kRepetitions = 11;
@@ -458,31 +465,10 @@ int run(const char* file_name) {
   measure_disturbed_step(ratios, "scraped", time_scraped_step);
   headline("A step while 200 clients scrape over HTTP, among 100 hostile ones");
   measure_disturbed_step(ratios, "served", time_served_step);
+  measure_pushed_step(ratios);
   measure_two_writers(ratios);
 
-  std::printf("\n%-32s %8s    %s\n", "ratio", "value", "target");
-  for (const Ratio& ratio : ratios) {
-    std::printf("%-32.*s %8.2f    %s %g%s\n",
-                static_cast<int>(ratio.name.size()), ratio.name.data(),
-                ratio.value, ratio.at_least ? ">=" : "<=", ratio.target,
-                ratio.met() ? "" : "    missed");
-  }
-  std::printf("\n");
-  std::FILE* file = file_name != nullptr ? std::fopen(file_name, "w") : nullptr;
-  for (const Ratio& ratio : ratios) {
-    for (std::FILE* out : {stdout, file}) {
-      if (out == nullptr) continue;
-      std::fprintf(out, "ratio %.*s %.3f\n",
-                   static_cast<int>(ratio.name.size()), ratio.name.data(),
-                   ratio.value);
-    }
-  }
-  if (file_name == nullptr) return EXIT_SUCCESS;
-  if (file == nullptr || std::fclose(file) != 0) {
-    std::perror(file_name);
-    return EXIT_FAILURE;
-  }
-  return EXIT_SUCCESS;
+  return tell(ratios, file_name) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 }  // namespace

@@ -63,6 +63,22 @@ class Scraper {
   std::thread thread_;
 };
 
+// The generation tokens of all engines, from the page's words.
+std::uint64_t generation_tokens(const Registry& registry) {
+  Snapshot snapshot;
+  registry.snapshot(snapshot);
+  std::uint64_t total = 0;
+  for (const SchemaFamily& family : snapshot.schema->families) {
+    if (family.family.name != spec_of(MetricId::kGenerationTokens).name)
+      continue;
+    for (const Series& series : family.series)
+      total += snapshot.integer(series);
+  }
+  return total;
+}
+
+}  // namespace
+
 std::vector<double> time_steps(StatLoggerManager& manager,
                                const std::vector<Step>& steps,
                                std::size_t count) {
@@ -79,22 +95,6 @@ std::vector<double> time_steps(StatLoggerManager& manager,
   }
   return times;
 }
-
-// The generation tokens of all engines, from the page's words.
-std::uint64_t generation_tokens(const Registry& registry) {
-  Snapshot snapshot;
-  registry.snapshot(snapshot);
-  std::uint64_t total = 0;
-  for (const SchemaFamily& family : snapshot.schema->families) {
-    if (family.family.name != spec_of(MetricId::kGenerationTokens).name)
-      continue;
-    for (const Series& series : family.series)
-      total += snapshot.integer(series);
-  }
-  return total;
-}
-
-}  // namespace
 
 ScrapedStep time_disturbed_step(StatLoggerManager& manager, std::size_t count,
                                 std::function<void()> scrape) {

@@ -2,10 +2,18 @@
 
 #include <cstddef>
 #include <functional>
+#include <vector>
 
+#include "step_data.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 
 namespace vllm_metrics::bench {
+
+// Nanoseconds of each of `count` steps of the first engine of `manager`, with
+// 5 us of other work between two.
+std::vector<double> time_steps(StatLoggerManager& manager,
+                               const std::vector<Step>& steps,
+                               std::size_t count);
 
 // One engine's steps, each timed by itself with 5 us of other work between
 // two, while another thread idles or scrapes without pause.
