@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/tools/sim/processes.h"
 #include "src/tools/sim/progress_line.h"
 #include "src/tools/sim/real_time.h"
 #include "src/tools/sim/run.h"
@@ -28,6 +29,9 @@
 #include "vllm_metrics/version.h"
 #ifdef VLLM_METRICS_SIM_PROTOBUF
 #include "vllm_metrics/protobuf/protobuf_format.h"
+#endif
+#ifdef VLLM_METRICS_SIM_SHM
+#include "vllm_metrics/shm/shared_registry.h"
 #endif
 #ifdef VLLM_METRICS_SANDBOX
 #include "src/tools/sandbox/pages.h"
@@ -143,6 +147,139 @@ struct OutputFiles {
   }
 };
 
+// Null without --listen. Starts a thread, which is not to take the signals: not
+// before there is a RealTime.
+absl::StatusOr<std::unique_ptr<http::Exposer>> start_endpoint(
+    const SimOptions& options, const std::shared_ptr<Registry>& registry,
+    std::vector<http::ExtraPage> pages) {
+  if (!options.listen.has_value()) return nullptr;
+  http::ExposerOptions endpoint{.address = options.listen->host,
+                                // Who types it means it.
+                                .allow_all_interfaces = true,
+                                .port = options.listen->port,
+                                .extra_pages = std::move(pages)};
+#ifdef VLLM_METRICS_SIM_PROTOBUF
+  endpoint.protobuf = protobuf::page_writer;
+#endif
+  auto started = http::Exposer::start(registry, std::move(endpoint));
+  if (!started.ok()) return started.status();
+  // Not among the log lines: those are the same in every run of a seed.
+  fmt::print("Listening on {}\n", (*started)->url());
+  return started;
+}
+
+std::string summary_of(const Run& run, const RealTime& time) {
+  const Simulation& simulation = run.simulation();
+  return simulation.report().summary(
+      {.workload = simulation.workload().description(),
+       .virtual_seconds = to_seconds(simulation.now()),
+       .real_seconds = time.elapsed_seconds(),
+       .record_seconds = simulation.record_seconds(),
+       .interrupted = time.interrupted(),
+       .kv_cache_limited = simulation.kv_cache_limited()});
+}
+
+#ifdef VLLM_METRICS_SIM_SHM
+class NoSink final : public LogSink {
+  void write(LogLevel, double, int, std::string_view) override {}
+};
+
+// Tells the processes' log lines apart.
+class NumberedSink final : public LogSink {
+ public:
+  explicit NumberedSink(std::size_t number) : number_(number) {}
+
+  void write(LogLevel level, double time, int engine,
+             std::string_view text) override {
+    sink_->write(level, time, engine,
+                 fmt::format("Process {}: {}", number_ + 1, text));
+  }
+
+ private:
+  std::size_t number_;
+  std::shared_ptr<LogSink> sink_ = LogSink::standard_error();
+};
+
+// One of --processes.
+int run_process(SimOptions options, std::size_t number,
+                const std::shared_ptr<Registry>& registry, std::FILE* out) {
+  options.seed += number;
+  RealTime time(options.speed);
+  ProgressLine progress = ProgressLine::hidden();
+  auto workload = make_workload(options);
+  if (!workload.ok()) return fail(kExitNotAllowed, workload.status());
+  auto created =
+      Simulation::create(options, *std::move(workload),
+                         {.log_sink = std::make_shared<NumberedSink>(number),
+                          .finished = {},
+                          .registry = registry});
+  if (!created.ok()) return fail(kExitUnusable, created.status());
+  Run run(*std::move(created), {}, time, progress, end_of_run(options));
+  run.to_end();
+  fmt::print(out, "{}", summary_of(run, time));
+  return 0;
+}
+
+// Room for the names and banks of so many engines.
+std::size_t segment_bytes_for(const EngineParameters& engine) {
+  const std::size_t of_one = engine.native_histograms ? 512 << 10 : 128 << 10;
+  return (512 << 10) + static_cast<std::size_t>(engine.engines) * of_one;
+}
+
+// This process has no engine: it looks after the others, and shows the page of
+// all.
+int serve_processes(const SimOptions& options,
+                    std::unique_ptr<Workload> workload) {
+  OutputFile page("--page", options.page_file);
+  if (!page.complete()) return kExitUnusable;
+  // What cannot be simulated is said once, not by each process.
+  auto trial = Simulation::create(
+      options, std::move(workload),
+      {.log_sink = std::make_shared<NoSink>(), .finished = {}});
+  if (!trial.ok()) return fail(kExitNotAllowed, trial.status());
+  trial->reset();
+  auto shared = shm::SharedRegistry::create(
+      {.segment_bytes = segment_bytes_for(options.parameters.engine)});
+  if (!shared.ok()) return fail(kExitUnusable, shared.status());
+  const std::shared_ptr<Registry>& registry = (*shared)->registry();
+
+  RealTime time(options.speed);
+  const auto count = static_cast<std::size_t>(options.processes);
+  auto started = Processes::start(count, [&](std::size_t i, std::FILE* out) {
+    return run_process(options, i, registry, out);
+  });
+  if (!started.ok()) return fail(kExitUnusable, started.status());
+  Processes& processes = **started;
+  const auto exposer = start_endpoint(options, registry, {});
+  if (!exposer.ok()) return fail(kExitUnusable, exposer.status());
+  for (std::size_t i = 0; i < count; ++i) {
+    fmt::print("Process {}: pid {}, seed {}\n", i + 1, processes.pid(i),
+               options.seed + i);
+  }
+  std::fflush(stdout);
+
+  bool is_asked_to_end = false;
+  while (processes.any_runs()) {
+    time.sleep(SimOptions::kUnlimited);
+    if (time.interrupted() && !std::exchange(is_asked_to_end, true)) {
+      processes.interrupt();
+    }
+    processes.look(
+        [](std::string_view failed) { fail(kExitUnusable, failed); });
+  }
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string summary = processes.output(i);
+    fmt::print("\nProcess {}, seed {}\n{}", i + 1, options.seed + i,
+               summary.empty() ? "no summary\n" : summary);
+  }
+  std::fflush(stdout);
+  if (page.wanted()) page.out() << TextFormat().render(*registry);
+  const bool written = page.complete();
+  if (*exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
+  return written && !processes.any_failed() ? 0 : kExitUnusable;
+}
+#endif
+
 int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   OutputFiles files(options);
   if (!files.complete()) return kExitUnusable;
@@ -182,36 +319,22 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   if (!created.ok()) return fail(kExitNotAllowed, created.status());
   const std::shared_ptr<Registry> registry = (*created)->registry();
 
-  // Before the endpoint: its thread is not to take the signals.
   RealTime time(options.speed);
-  std::unique_ptr<http::Exposer> exposer;
-  if (options.listen.has_value()) {
-    http::ExposerOptions endpoint{.address = options.listen->host,
-                                  // Who types it means it.
-                                  .allow_all_interfaces = true,
-                                  .port = options.listen->port};
-#ifdef VLLM_METRICS_SIM_PROTOBUF
-    endpoint.protobuf = protobuf::page_writer;
-#endif
+  std::vector<http::ExtraPage> extra_pages;
 #ifdef VLLM_METRICS_SANDBOX
-    if (session != nullptr) {
-      endpoint.extra_pages = sandbox::pages_of(*session, registry);
-    }
+  if (session != nullptr) extra_pages = sandbox::pages_of(*session, registry);
 #endif
-    auto started = http::Exposer::start(registry, std::move(endpoint));
-    if (!started.ok()) return fail(kExitUnusable, started.status());
-    exposer = *std::move(started);
-    // Not among the log lines: those are the same in every run of a seed.
-    fmt::print("Listening on {}\n", exposer->url());
+  auto started = start_endpoint(options, registry, std::move(extra_pages));
+  if (!started.ok()) return fail(kExitUnusable, started.status());
+  const std::unique_ptr<http::Exposer> exposer = *std::move(started);
 #ifdef VLLM_METRICS_SANDBOX
-    if (session != nullptr) {
-      std::string url = exposer->url();
-      url.resize(url.size() - std::string_view("metrics").size());
-      fmt::print("The sandbox is at {}\n", url);
-    }
-#endif
-    std::fflush(stdout);
+  if (session != nullptr) {
+    std::string url = exposer->url();
+    url.resize(url.size() - std::string_view("metrics").size());
+    fmt::print("The sandbox is at {}\n", url);
   }
+#endif
+  std::fflush(stdout);
 
   Run run(*std::move(created), factory, time, progress, end_of_run(options));
 #ifdef VLLM_METRICS_SANDBOX
@@ -224,14 +347,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
     files.pages[i].out().flush();
   });
   run.to_end();
-  const Simulation& simulation = run.simulation();
-  fmt::print("{}", simulation.report().summary(
-                       {.workload = simulation.workload().description(),
-                        .virtual_seconds = to_seconds(simulation.now()),
-                        .real_seconds = time.elapsed_seconds(),
-                        .record_seconds = simulation.record_seconds(),
-                        .interrupted = time.interrupted(),
-                        .kv_cache_limited = simulation.kv_cache_limited()}));
+  fmt::print("{}", summary_of(run, time));
   std::fflush(stdout);
 
   if (files.page.wanted()) {
@@ -239,7 +355,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   }
   if (files.inter_token.wanted()) {
     write_inter_token_rows(files.inter_token.out(),
-                           simulation.report().inter_token());
+                           run.simulation().report().inter_token());
   }
   const bool written = files.complete();
   if (exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
@@ -261,7 +377,13 @@ int main_with(std::span<const char* const> arguments) {
   if (!workload.ok()) {
     return fail(kExitNotAllowed, workload.status());
   }
-  return serve(*options, *std::move(workload));
+  if (options->processes == 1) return serve(*options, *std::move(workload));
+#ifdef VLLM_METRICS_SIM_SHM
+  return serve_processes(*options, *std::move(workload));
+#else
+  return fail(kExitNotAllowed,
+              "--processes: allowed only in a build with VLLM_METRICS_SHM");
+#endif
 }
 
 }  // namespace

@@ -32,7 +32,9 @@ void write_error(std::string_view text) {
 
 }  // namespace
 
-ProgressLine::ProgressLine() : active_(isatty(STDERR_FILENO) == 1) {}
+ProgressLine::ProgressLine() : ProgressLine(isatty(STDERR_FILENO) == 1) {}
+
+ProgressLine ProgressLine::hidden() { return ProgressLine(false); }
 
 void ProgressLine::show(std::string_view text) {
   if (!active_) return;

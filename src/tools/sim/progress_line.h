@@ -14,12 +14,15 @@ namespace vllm_metrics::sim {
 class ProgressLine {
  public:
   ProgressLine();
+  static ProgressLine hidden();
 
   bool active() const { return active_; }
   void show(std::string_view text);
   void clear();
 
  private:
+  explicit ProgressLine(bool active) : active_(active) {}
+
   bool active_;
   bool shown_ = false;
 };

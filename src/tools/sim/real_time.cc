@@ -11,6 +11,7 @@ RealTime::RealTime(double speed) : speed_(speed) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
+  sigaddset(&signals_, SIGCHLD);
   pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
 }
 
@@ -43,7 +44,8 @@ void RealTime::sleep(double seconds) {
   timespec timeout{};
   timeout.tv_sec = static_cast<time_t>(bounded);
   timeout.tv_nsec = static_cast<long>((bounded - std::floor(bounded)) * 1e9);
-  if (sigtimedwait(&signals_, nullptr, &timeout) > 0) interrupted_ = true;
+  const int signal = sigtimedwait(&signals_, nullptr, &timeout);
+  if (signal == SIGINT || signal == SIGTERM) interrupted_ = true;
 }
 
 }  // namespace vllm_metrics::sim

@@ -31,7 +31,8 @@ class RealTime {
   void set_speed(double speed, Ticks now);
   double speed() const { return speed_; }
 
-  // Sleeps for so many real seconds or until a signal; 0 only looks for one.
+  // Sleeps for so many real seconds, until a signal or until a child process
+  // has ended; 0 only looks for a signal.
   void sleep(double seconds);
   bool interrupted() const { return interrupted_; }
 

@@ -62,6 +62,7 @@ class Run {
   absl::Status restart(const SimOptions& options);
 
   Simulation& simulation() { return *simulation_; }
+  const Simulation& simulation() const { return *simulation_; }
   RealTime& time() { return time_; }
 
  private:

@@ -143,7 +143,11 @@ FlagGroup run_flags(SimOptions& options) {
             "stop after so many virtual seconds at the latest, or unlimited",
             seconds(options.seconds)},
            {"--log-interval", "virtual seconds between log lines; 0: none",
-            real(options.log_interval, 0, kYear)}}};
+            real(options.log_interval, 0, kYear)},
+           {"--processes",
+            "so many runs at once, in a process each, with the seeds N, N+1, "
+            "...; one page shows the sum of all",
+            whole(options.processes, 1, 64)}}};
 }
 
 FlagGroup output_flags(SimOptions& options) {
@@ -200,6 +204,7 @@ absl::Status check_effects(const std::vector<std::string_view>& given,
                            SimOptions& options) {
   const Parameters& p = options.parameters;
   const bool own = options.trace.empty();
+  const bool alone = options.processes == 1;
   const Need needs[] = {
       {"--scenario", own, "without --trace, it has its own workload"},
       {"--rate", p.workload.concurrency == 0,
@@ -226,6 +231,9 @@ absl::Status check_effects(const std::vector<std::string_view>& given,
        "with --kv-cache-metrics"},
       {"--linger", options.listen.has_value(),
        "with --listen, whose endpoint it keeps"},
+      {"--page-at", alone, "without --processes, which have a time each"},
+      {"--requests", alone, "without --processes, which have requests each"},
+      {"--itl", alone, "without --processes, which have requests each"},
   };
   for (const Need& need : needs) {
     const bool is_given =
@@ -305,7 +313,8 @@ std::string help_text() {
       "{:g} ms, {:g} us for each request in it. Of the memory that is used, "
       "{:g} GB are\nfor activations.\n\n"
       "Exit status: 0 the run ended, by itself or by Ctrl-C; 1 a port or file "
-      "could not\nbe used; 2 a flag or the trace is not as allowed.\n",
+      "could not\nbe used, or one of --processes died; 2 a flag or the trace "
+      "is not as allowed.\n",
       describe_flags(flags), StepCostModel::kComputeEfficiency,
       StepCostModel::kBandwidthEfficiency, StepCostModel::kStepOverhead * 1e3,
       StepCostModel::kSequenceOverhead * 1e6,

@@ -39,6 +39,7 @@ struct SimOptions {
   double speed = 1.0;             // virtual by real seconds; kUnlimited: max
   std::optional<double> seconds;  // virtual; unset: as the workload has it
   double log_interval = 10.0;     // virtual seconds; 0: no log lines
+  std::int64_t processes = 1;     // more: each runs all of this with its seed
 
   // --- What comes out ----------------------------------------------------
   std::string model_name = "sim-8b";
