@@ -20,6 +20,8 @@ namespace vllm_metrics::inline v0::shm {
 namespace {
 
 constexpr const char* kLockName = "vllm_metrics.lock";
+constexpr const char* kHoldName = "vllm_metrics.hold";
+constexpr std::string_view kFreshName = "vllm_metrics-XXXXXX";  // mkdtemp()
 
 // File systems whose files other machines change: what is mapped here is then
 // not what is read there.
@@ -71,14 +73,76 @@ absl::StatusOr<Folder> Folder::open(std::string path, bool read_only) {
   }
   if (!read_only && ::faccessat(fd.value(), ".", W_OK | X_OK, 0) != 0)
     return system_error("folder", path, errno);
-  return Folder(std::move(path), std::move(fd));
+  Folder opened(std::move(path), std::move(fd), read_only);
+  if (auto status = opened.hold(0); !status.ok()) return status;
+  return opened;
 }
 
 absl::StatusOr<Folder> Folder::make_fresh() {
-  std::string path = runtime_folder() + "/vllm_metrics-XXXXXX";
-  if (::mkdtemp(path.data()) == nullptr)
-    return system_error("folder", path, errno);
-  return open(std::move(path), /*read_only=*/false);
+  const std::string place = runtime_folder();
+  remove_left_in(place);
+  for (;;) {
+    std::string path = fmt::format("{}/{}", place, kFreshName);
+    if (::mkdtemp(path.data()) == nullptr)
+      return system_error("folder", path, errno);
+    auto made = open(std::move(path), /*read_only=*/false);
+    if (!made.ok()) return made;
+    // Not held yet, it may be taken for one that was left.
+    if (made->hold(O_CREAT).ok()) return made;
+  }
+}
+
+Folder::~Folder() {
+  if (hold_.value() < 0) return;
+  hold_.reset();  // not unlocked, which it would be for forked children too
+  if (!read_only_) remove_if_left(path_);
+}
+
+// Where there is nothing to hold, the folder stays.
+absl::Status Folder::hold(int flags) {
+  UniqueFd file(::openat(fd(), kHoldName,
+                         O_RDONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+  if (file.value() < 0) return absl::OkStatus();
+  struct stat now {};
+  if (::flock(file.value(), LOCK_SH | LOCK_NB) != 0 ||
+      ::fstat(file.value(), &now) != 0 || now.st_nlink == 0) {
+    return absl::UnavailableError(fmt::format(
+        "folder {} is being removed: the last process in it has ended", path_));
+  }
+  hold_ = std::move(file);
+  return absl::OkStatus();
+}
+
+// Nobody comes while the lock is held alone; files of others keep the folder.
+void Folder::remove_if_left(const std::string& path) {
+  const Folder left(path,
+                    UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY |
+                                                      O_CLOEXEC | O_NOFOLLOW)),
+                    /*read_only=*/true);
+  if (left.fd() < 0) return;
+  const UniqueFd file(
+      ::openat(left.fd(), kHoldName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  if (file.value() < 0 || ::flock(file.value(), LOCK_EX | LOCK_NB) != 0) return;
+  std::vector<std::string> names;
+  std::vector<std::string> more;
+  left.list(names, more);
+  names.insert(names.end(), more.begin(), more.end());
+  for (const char* const name : {kFoldedName, kLockName, kHoldName})
+    names.emplace_back(name);
+  for (const std::string& name : names) left.remove(name);
+  ::rmdir(path.c_str());
+}
+
+// What make_fresh() has made there and nobody could remove.
+void Folder::remove_left_in(const std::string& place) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(::opendir(place.c_str()),
+                                                    ::closedir);
+  if (entries == nullptr) return;
+  while (const dirent* const entry = ::readdir(entries.get())) {
+    const std::string_view name = entry->d_name;
+    if (name.size() == kFreshName.size() && name.starts_with(kFilePrefix))
+      remove_if_left(fmt::format("{}/{}", place, name));
+  }
 }
 
 void Folder::list(std::vector<std::string>& segments,

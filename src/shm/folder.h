@@ -13,16 +13,25 @@ inline constexpr const char* kFoldedName = "vllm_metrics.folded";
 
 // The folder that processes share.
 //
+// A fresh one goes with the last process in it: each holds a shared lock of a
+// file there, forked children that of their parent, and who can have it alone
+// removes the folder. Who only looks holds it too, and leaves it to others.
+//
 // Thread-safety: none, but for what is const.
 class Folder {
  public:
   // Opens it; makes it if its parent is there and not `read_only`. Errors: not
-  // a folder of this machine, not writable (unless `read_only`).
+  // a folder of this machine, not writable (unless `read_only`), a fresh one
+  // that is being removed.
   static absl::StatusOr<Folder> open(std::string path, bool read_only);
 
   // Makes and opens a fresh one where processes of this machine keep what is
-  // theirs while they run.
+  // theirs while they run. Removes those there whose last process was killed.
   static absl::StatusOr<Folder> make_fresh();
+
+  Folder(Folder&&) noexcept = default;
+  Folder& operator=(Folder&&) = delete;
+  ~Folder();
 
   const std::string& path() const { return path_; }
   int fd() const { return fd_.value(); }
@@ -34,11 +43,16 @@ class Folder {
   void remove(const std::string& name) const;
 
  private:
-  Folder(std::string path, UniqueFd fd)
-      : path_(std::move(path)), fd_(std::move(fd)) {}
+  Folder(std::string path, UniqueFd fd, bool read_only)
+      : path_(std::move(path)), fd_(std::move(fd)), read_only_(read_only) {}
+  absl::Status hold(int flags);
+  static void remove_if_left(const std::string& path);
+  static void remove_left_in(const std::string& place);
 
   std::string path_;
   UniqueFd fd_;
+  bool read_only_;
+  UniqueFd hold_;  // -1: the folder stays
 };
 
 // Held by the one process that changes what others left; the system lets go of

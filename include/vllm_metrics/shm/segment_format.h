@@ -13,6 +13,7 @@ namespace vllm_metrics::inline v0::shm {
 //   vllm_metrics-BOOT-PID-START-N.segment   one for each process, of its own
 //   vllm_metrics.folded                     the sums of processes that ended
 //   vllm_metrics.lock                       held by whoever folds
+//   vllm_metrics.hold                       in a fresh folder, held by all
 //
 // BOOT: the first 8 digits of the boot id; START: see start_time; N: 0, or
 // more when a process opens several registries. What ends in `.tmp` is being
