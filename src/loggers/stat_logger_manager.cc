@@ -70,6 +70,12 @@ struct StatLoggerManager::State {
         unexpected(options),
         engine_locks(options.engine_indexes.size()) {}
 
+  // In the order in which they are called: custom ones while vLLM's families
+  // are still on the page.
+  ~State() {
+    for (ContainedLogger& logger : loggers) logger.logger.reset();
+  }
+
   absl::Status build();
   absl::Status add(const StatLoggerFactory& factory);
   void add_plugin(const std::string& path);

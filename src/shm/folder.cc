@@ -103,9 +103,10 @@ absl::Status Folder::hold(int flags) {
   UniqueFd file(::openat(fd(), kHoldName,
                          O_RDONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
   if (file.value() < 0) return absl::OkStatus();
+  const bool is_held = ::flock(file.value(), LOCK_SH | LOCK_NB) == 0;
+  if (!is_held && errno != EWOULDBLOCK) return absl::OkStatus();
   struct stat now {};
-  if (::flock(file.value(), LOCK_SH | LOCK_NB) != 0 ||
-      ::fstat(file.value(), &now) != 0 || now.st_nlink == 0) {
+  if (!is_held || ::fstat(file.value(), &now) != 0 || now.st_nlink == 0) {
     return absl::UnavailableError(fmt::format(
         "folder {} is being removed: the last process in it has ended", path_));
   }

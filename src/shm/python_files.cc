@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -221,6 +222,53 @@ absl::Status PythonFiles::write(const Registry& registry, double now) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+namespace {
+
+class PythonFilesLogger final : public StatLoggerBase {
+ public:
+  PythonFilesLogger(std::unique_ptr<PythonFiles> files,
+                    const StatLoggerOptions& options)
+      : files_(std::move(files)),
+        registry_(options.registry),
+        clock_(options.clock) {}
+
+  ~PythonFilesLogger() override {
+    try {
+      write().IgnoreError();
+    } catch (...) {
+      // Memory is out; the files are those of the last log().
+    }
+  }
+
+  std::string_view name() const override { return "python_files"; }
+  void record(const StepRecord&) override {}
+
+  // The manager's way to learn of an error is that it is thrown.
+  void log() override {
+    if (const auto status = write(); !status.ok())
+      throw std::runtime_error(std::string(status.message()));
+  }
+  void log_engine_initialized() override { log(); }
+
+ private:
+  absl::Status write() { return files_->write(*registry_, clock_->wall()); }
+
+  std::unique_ptr<PythonFiles> files_;
+  std::shared_ptr<Registry> registry_;
+  std::shared_ptr<const Clock> clock_;
+};
+
+}  // namespace
+
+AggregateStatLoggerFactory python_files_logger(PythonFilesOptions options) {
+  return [options = std::move(options)](const StatLoggerOptions& of_manager)
+             -> absl::StatusOr<std::unique_ptr<StatLoggerBase>> {
+    auto files = PythonFiles::create(options);
+    if (!files.ok()) return files.status();
+    return std::make_unique<PythonFilesLogger>(*std::move(files), of_manager);
+  };
 }
 
 }  // namespace vllm_metrics::inline v0::shm

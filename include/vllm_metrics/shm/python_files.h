@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "vllm_metrics/export.h"
+#include "vllm_metrics/loggers/options.h"
 
 namespace vllm_metrics::inline v0 {
 class Registry;
@@ -27,10 +28,10 @@ struct PythonFilesOptions {
 // inside a Python server: its series then are on the server's own /metrics.
 //
 // Each write() replaces the files `counter_PID.db`, `histogram_PID.db` and
-// `gauge_MODE_PID.db` whole, so that the server never reads half of one. Call
-// it where StatLoggerManager::log() is called; between two calls the server
-// shows the older values. The files stay when the process ends, as Python's do.
-// Native buckets have no place in them.
+// `gauge_MODE_PID.db` whole, so that the server never reads half of one;
+// between two calls the server shows the older values. The files stay when the
+// process ends, as Python's do. Native buckets have no place in them. An engine
+// has python_files_logger() call it.
 //
 // Thread-safety: one thread at a time. A forked child makes its own.
 // Errors: create() returns InvalidArgument without a folder, both calls an
@@ -54,5 +55,19 @@ class VLLM_METRICS_EXPORT PythonFiles {
   explicit PythonFiles(std::unique_ptr<State> state) noexcept;
   std::unique_ptr<State> state_;
 };
+
+// PythonFiles as a stat logger, for StatLoggerOptions::factories:
+//
+//   options.factories.push_back(shm::python_files_logger());
+//
+// It writes the series of StatLoggerOptions::registry when the manager's log()
+// is called, when the engines are initialized, and at the manager's end, so
+// that the last steps are in the files that stay.
+//
+// Errors: those of PythonFiles::create() are the manager's. Those of write()
+// are reported once in the log, and counted in
+// `vllm_metrics_logger_errors_total{logger="python_files"}`.
+VLLM_METRICS_EXPORT AggregateStatLoggerFactory
+python_files_logger(PythonFilesOptions options = {});
 
 }  // namespace vllm_metrics::inline v0::shm
