@@ -1,5 +1,6 @@
 #include "src/otlp/delivery.h"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -34,6 +35,12 @@ bool may_pass(const Response& response) {
     default:
       return false;
   }
+}
+
+std::string reason(const Response& response) {
+  if (!response.error.empty()) return response.error;
+  return response.status == 0 ? "no answer"
+                              : fmt::format("HTTP status {}", response.status);
 }
 
 // A gateway that got no answer does not know either.
@@ -133,6 +140,7 @@ Delivered Delivery::send(std::string_view body, double seconds) {
   const double deadline = clock_->monotonic() + seconds;
   double back_off = kFirstBackOff;
   bool unknown = false;
+  std::string error = "no time left";
   for (;;) {
     double now = clock_->monotonic();
     if (now < not_before_) {
@@ -146,10 +154,13 @@ Delivered Delivery::send(std::string_view body, double seconds) {
       return {.outcome = Outcome::kAccepted,
               .rejected = rejected_items(response.body)};
     unknown |= may_have_arrived(response);
+    error = reason(response);
     // A server that has now looked at it and does not want it at all has not
     // taken it before.
     if (!may_pass(response))
-      return {.outcome = Outcome::kRefused, .final = true};
+      return {.outcome = Outcome::kRefused,
+              .final = true,
+              .error = std::move(error)};
 
     const double spread = std::uniform_real_distribution<double>(
         1.0 - kJitter, 1.0 + kJitter)(random_);
@@ -162,7 +173,8 @@ Delivered Delivery::send(std::string_view body, double seconds) {
     }
     if (now + pause >= deadline || !wait_(pause)) break;
   }
-  return {.outcome = unknown ? Outcome::kUnknown : Outcome::kRefused};
+  return {.outcome = unknown ? Outcome::kUnknown : Outcome::kRefused,
+          .error = std::move(error)};
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

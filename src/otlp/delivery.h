@@ -24,6 +24,7 @@ struct Delivered {
   std::int64_t rejected = 0;  // items, of an accepted request
   // Refused for what it is: sent again, it would be again.
   bool final = false;
+  std::string error = {};  // why it was not accepted
 };
 
 // What a collector says of a request that it took in part. Reads bytes of

@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "src/otlp/curl_transport.h"
+#include "src/otlp/make_transport.h"
 #include "src/otlp/metrics_push.h"
 #include "src/otlp/worker_thread.h"
 
@@ -41,17 +41,14 @@ absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::start(
   if (settings->disabled)
     return std::unique_ptr<MetricsExporter>(new MetricsExporter(nullptr));
 
-  std::shared_ptr<Transport> transport = options.transport;
-  if (transport == nullptr) {
-    auto made = make_curl_transport(*settings);
-    if (!made.ok()) return made.status();
-    transport = *std::move(made);
-  }
-  auto metrics = ExporterMetrics::create(*registry, Signal::kMetrics);
+  auto transport = make_transport(options, *settings, Signal::kMetrics);
+  if (!transport.ok()) return transport.status();
+  auto metrics =
+      ExporterMetrics::create(*registry, Signal::kMetrics, options.log_sink);
   if (!metrics.ok()) return metrics.status();
   return std::unique_ptr<MetricsExporter>(new MetricsExporter(
       std::make_unique<Worker>(std::move(registry), *settings, options,
-                               std::move(transport), *std::move(metrics))));
+                               *std::move(transport), *std::move(metrics))));
 }
 
 MetricsExporter::MetricsExporter(std::unique_ptr<Worker> worker) noexcept

@@ -166,6 +166,41 @@ absl::Status read_url(const Options& options, Signal signal,
   return absl::OkStatus();
 }
 
+// Whether it is this exporter that is wanted, and where it writes to.
+absl::Status read_exporter(const Options& options, Signal signal,
+                           const Environment& environment, Settings& out) {
+  const bool metrics = signal == Signal::kMetrics;
+  const auto& file = metrics ? options.metrics_file : options.traces_file;
+  const std::string_view file_name = metrics ? "metrics_file" : "traces_file";
+  // Only `true` disables: the specification has every other value mean false.
+  const auto off = environment.find("SDK_DISABLED");
+  out.disabled = off && absl::AsciiStrToLower(off->value) == "true";
+  out.file_max_bytes = options.file_max_bytes;
+  if (file) {
+    out.file = *file;
+    if (out.file.empty() || out.file.find('\0') != out.file.npos)
+      return refuse(file_name, out.file, "the path of a file");
+    if (options.metrics_file == options.traces_file)
+      return refuse(file_name, out.file,
+                    "a file of its own: metrics_file and traces_file may not "
+                    "be the same");
+    if (options.transport != nullptr)
+      return refuse(file_name, out.file,
+                    "allowed together with a transport; choose one");
+  } else if (const auto found = environment.find(metrics ? "METRICS_EXPORTER"
+                                                         : "TRACES_EXPORTER")) {
+    if (found->value == "none") {
+      out.disabled = true;
+    } else if (found->value == "otlp/stdout") {
+      out.file = "/dev/stdout";
+    } else if (found->value != "otlp") {
+      return refuse(found->name, found->value, "otlp, otlp/stdout or none");
+    }
+  }
+  out.disabled = options.disabled.value_or(out.disabled);
+  return absl::OkStatus();
+}
+
 absl::Status read_headers(const Options& options,
                           const Environment& environment, Settings& out) {
   if (options.headers) {
@@ -213,6 +248,7 @@ absl::Status read_wire(const Options& options, const Environment& environment,
   out.client_key = file(options.client_key, "CLIENT_KEY");
   out.client_certificate =
       file(options.client_certificate, "CLIENT_CERTIFICATE");
+  if (!out.file.empty()) out.compression = Compression::kNone;
   return read_seconds("timeout", options.timeout,
                       environment.find_exporter("TIMEOUT"), out.timeout);
 }
@@ -350,11 +386,8 @@ absl::Status read_spans(const Options& options, const Environment& environment,
 absl::StatusOr<Settings> resolve(const Options& options, Signal signal) {
   const Environment environment(options, signal);
   Settings settings;
-  // Only `true` disables: the specification has every other value mean false.
-  const auto off = environment.find("SDK_DISABLED");
-  settings.disabled = options.disabled.value_or(
-      off && absl::AsciiStrToLower(off->value) == "true");
-  auto status = read_url(options, signal, environment, settings);
+  auto status = read_exporter(options, signal, environment, settings);
+  if (status.ok()) status = read_url(options, signal, environment, settings);
   if (status.ok()) status = read_headers(options, environment, settings);
   if (status.ok()) status = read_wire(options, environment, settings);
   if (status.ok()) status = read_resource(options, environment, settings);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,8 @@ struct Settings {
   std::string ca_certificate = {};
   std::string client_key = {};
   std::string client_certificate = {};
+  std::string file = {};  // empty: over HTTP
+  std::uint64_t file_max_bytes = 0;
   Pairs resource = {};
   double export_interval = 60.0;
   double export_timeout = 30.0;

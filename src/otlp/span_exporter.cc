@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "src/otlp/curl_transport.h"
+#include "src/otlp/make_transport.h"
 #include "src/otlp/span_push.h"
 #include "src/otlp/worker_thread.h"
 
@@ -53,17 +53,14 @@ absl::StatusOr<std::unique_ptr<SpanExporter>> SpanExporter::start(
   if (settings->disabled)
     return std::unique_ptr<SpanExporter>(new SpanExporter(nullptr));
 
-  std::shared_ptr<Transport> transport = options.transport;
-  if (transport == nullptr) {
-    auto made = make_curl_transport(*settings);
-    if (!made.ok()) return made.status();
-    transport = *std::move(made);
-  }
-  auto metrics = ExporterMetrics::create(*registry, Signal::kTraces);
+  auto transport = make_transport(options, *settings, Signal::kTraces);
+  if (!transport.ok()) return transport.status();
+  auto metrics =
+      ExporterMetrics::create(*registry, Signal::kTraces, options.log_sink);
   if (!metrics.ok()) return metrics.status();
   return std::unique_ptr<SpanExporter>(new SpanExporter(std::make_unique<State>(
       std::make_shared<SpanLanes>(*settings, *std::move(metrics)),
-      std::move(transport))));
+      *std::move(transport))));
 }
 
 SpanExporter::SpanExporter(std::unique_ptr<State> state) noexcept

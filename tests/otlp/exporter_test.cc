@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "tests/loggers/surroundings.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/otlp/metrics_exporter.h"
 #include "vllm_metrics/otlp/span_exporter.h"
@@ -43,6 +44,7 @@ Options to(std::shared_ptr<Transport> transport) {
   Options options;
   options.transport = std::move(transport);
   options.environment = [](const char*) -> const char* { return nullptr; };
+  options.log_sink = std::make_shared<testing::CapturedLog>();
   return options;
 }
 

@@ -33,7 +33,7 @@ struct Bench {
     settings.url = "http://c/v1/metrics";
     settings.resource = {{"service.name", "engine"}};
     settings.temporality = temporality;
-    auto metrics = ExporterMetrics::create(*registry, Signal::kMetrics);
+    auto metrics = ExporterMetrics::create(*registry, Signal::kMetrics, log);
     REQUIRE(metrics.ok());
     Delivery delivery(settings, transport, clock, [this](double seconds) {
       clock->advance(seconds);
@@ -59,6 +59,8 @@ struct Bench {
 
   std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>();
   std::shared_ptr<Registry> registry = Registry::create();
+  std::shared_ptr<testing::CapturedLog> log =
+      std::make_shared<testing::CapturedLog>();
   std::shared_ptr<ScriptedTransport> transport =
       std::make_shared<ScriptedTransport>();
   std::unique_ptr<MetricsPush> push;

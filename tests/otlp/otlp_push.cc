@@ -1,10 +1,13 @@
-// Pushes metrics and spans of some requests over HTTP, for tests that decode
-// them from outside:
-//   otlp_push URL
-// prints the page as it was when it was pushed, then a line `taken 1 1`:
+// Exports metrics and spans of some requests, for tests that decode them from
+// outside:
+//   otlp_push URL             over HTTP
+//   otlp_push FOLDER [BYTES]  into FOLDER/metrics.jsonl and
+//   FOLDER/traces.jsonl,
+//                             which grow to BYTES
+// prints the page as it was when it was exported, then a line `taken 1 1`:
 // metrics and spans. Everything else is told by OpenTelemetry's variables.
 
-#include <cstdio>
+#include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -43,11 +46,21 @@ void serve(StatLoggerManager& manager, double arrival, bool with_context) {
   manager.record(nullptr, &step);
 }
 
-int run(const std::string& url) {
-  const auto registry = Registry::create();
+otlp::Options options_for(const std::string& target, std::uint64_t max_bytes) {
   otlp::Options push;
-  push.endpoint = url;
   push.service_name = "test";
+  if (target.starts_with("http")) {
+    push.endpoint = target;
+  } else {
+    push.metrics_file = target + "/metrics.jsonl";
+    push.traces_file = target + "/traces.jsonl";
+    push.file_max_bytes = max_bytes;
+  }
+  return push;
+}
+
+int run(const otlp::Options& push) {
+  const auto registry = Registry::create();
   auto metrics = otlp::MetricsExporter::start(registry, push);
   auto spans = otlp::SpanExporter::start(registry, push);
   if (!metrics.ok() || !spans.ok()) {
@@ -68,7 +81,7 @@ int run(const std::string& url) {
   }
   for (int i = 0; i < 20; ++i) serve(**manager, 1.7e9 + i, i == 0);
 
-  std::cout << TextFormat().render(*registry);
+  std::cout << TextFormat().render(*registry) << std::flush;
   const bool metrics_taken = (*metrics)->flush(20.0);
   const bool spans_taken = (*spans)->flush(20.0);
   (*spans)->shutdown();
@@ -80,4 +93,7 @@ int run(const std::string& url) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return argc == 2 ? run(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  if (argc < 2) return 2;
+  return run(options_for(argv[1], argc > 2 ? std::stoull(argv[2]) : 0));
+}

@@ -4,19 +4,17 @@ import argparse
 import contextlib
 import gzip
 import http.server
-import importlib
 import os
 import pathlib
 import subprocess
 import sys
-import tempfile
 import threading
 import unittest
 
 # Debian's Python has Debian's libraries, whatever comes first in PATH.
 try:
-    import google.protobuf  # noqa: F401
-    from prometheus_client import parser
+    import otlp_data
+    from google.protobuf import json_format
 except ImportError:
     debians = "/usr/bin/python3"
     if sys.executable == debians or not os.path.exists(debians):
@@ -141,26 +139,7 @@ class Decoded(PushTest):
 
     @classmethod
     def setUpClass(cls):
-        if cls.schema is None:
-            raise unittest.SkipTest(
-                "OpenTelemetry's schema is not there; `./dev test` gets it with "
-                "npm, if there is one")
-        cls.folder = tempfile.TemporaryDirectory()
-        files = sorted(cls.schema.rglob("*.proto"))
-        subprocess.run(
-            ["protoc", f"--python_out={cls.folder.name}", f"-I{cls.schema}",
-             *files], check=True)
-        sys.path.insert(0, cls.folder.name)
-        base = "opentelemetry.proto.collector"
-        cls.metrics_service = importlib.import_module(
-            f"{base}.metrics.v1.metrics_service_pb2")
-        cls.trace_service = importlib.import_module(
-            f"{base}.trace.v1.trace_service_pb2")
-
-    @classmethod
-    def tearDownClass(cls):
-        sys.path.remove(cls.folder.name)
-        cls.folder.cleanup()
+        cls.schema = otlp_data.Schema(cls.schema_folder)
 
     def received(self, collector, path, message):
         for at, headers, body in collector.requests:
@@ -173,14 +152,8 @@ class Decoded(PushTest):
         self.fail(f"nothing was posted to {path}")
 
     def metrics(self, collector):
-        request = self.received(
-            collector, "/v1/metrics",
-            self.metrics_service.ExportMetricsServiceRequest())
-        (resource,) = request.resource_metrics
-        self.assertEqual(attributes(resource.resource), {"service.name": "test"})
-        (scope,) = resource.scope_metrics
-        self.assertEqual(scope.scope.name, "vllm_metrics")
-        return {metric.name: metric for metric in scope.metrics}
+        request = self.received(collector, "/v1/metrics", self.schema.metrics())
+        return otlp_data.metrics_of(json_format.MessageToDict(request))
 
     def test_every_number_is_that_of_the_page(self):
         for variables in (
@@ -192,30 +165,15 @@ class Decoded(PushTest):
                 self.compare(page, self.metrics(collector))
 
     def compare(self, page, metrics):
-        expected = {}
-        for family in parser.text_string_to_metric_families(page):
-            for name, labels, value, *_ in family.samples:
-                if not name.endswith("_created"):
-                    expected[name, frozenset(labels.items())] = value
-        found = {}
-        for name, metric in metrics.items():
-            found.update(samples(name, metric))
-        native = "vllm:e2e_request_latency_seconds"
-        self.assertEqual(metrics[native].WhichOneof("data"),
-                         "exponential_histogram")
-        for key in [k for k in expected if k[0] == native + "_bucket"]:
-            del expected[key]
-        self.assertGreater(len(expected), 300)
-        self.assertEqual(found.keys(), expected.keys())
-        for key, value in expected.items():
-            self.assertEqual(found[key], value, key)
+        self.assertIn("exponentialHistogram",
+                      metrics["vllm:e2e_request_latency_seconds"])
+        otlp_data.compare(self, page, metrics)
 
     def test_spans_are_as_long_as_what_the_histograms_observed(self):
         with Collector() as collector:
             page, _ = self.push(collector)
             request = self.received(
-                collector, "/v1/traces",
-                self.trace_service.ExportTraceServiceRequest())
+                collector, "/v1/traces", self.schema.traces())
         (resource,) = request.resource_spans
         (scope,) = resource.scope_spans
         traced = [s for s in scope.spans
@@ -261,39 +219,13 @@ def attributes(message):
             for a in message.attributes}
 
 
-def samples(name, metric):
-    """The samples that a page would have of an OTLP metric."""
-    kind = metric.WhichOneof("data")
-    for point in getattr(metric, kind).data_points:
-        labels = attributes(point)
-        key = frozenset(labels.items())
-        if kind in ("sum", "gauge"):
-            yield (name, key), float(getattr(point, point.WhichOneof("value")))
-            continue
-        yield (name + "_count", key), float(point.count)
-        yield (name + "_sum", key), point.sum
-        if kind == "histogram":
-            below = 0
-            bounds = [*point.explicit_bounds, float("inf")]
-            for bound, count in zip(bounds, point.bucket_counts, strict=True):
-                below += count
-                le = "+Inf" if bound == float("inf") else str(float(bound))
-                yield ((name + "_bucket", frozenset({**labels, "le": le}.items())),
-                       float(below))
-        else:
-            assert point.count == point.zero_count + sum(
-                point.positive.bucket_counts)
-
-
 def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("--build-dir", type=pathlib.Path, required=True)
     arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
     options, rest = arguments.parse_known_args()
     PushTest.program = options.build_dir / "tests" / "otlp_push"
-    found = sorted((options.source_dir / "build").glob(
-        "otlp-schema/package/build/protos"))
-    Decoded.schema = found[0] if found else None
+    Decoded.schema_folder = otlp_data.schema_folder(options.source_dir)
     unittest.main(argv=[sys.argv[0], *rest])
 
 

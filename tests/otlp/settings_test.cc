@@ -157,5 +157,35 @@ TEST_CASE("Settings: an option is held to its limits", "[otlp]") {
         "export_interval = \"-1\" is not above 0 and up to 86400 seconds");
 }
 
+TEST_CASE("Settings: a file stands in for the collector", "[otlp]") {
+  const Options files{.metrics_file = "m.jsonl",
+                      .traces_file = "t.jsonl",
+                      .file_max_bytes = 100};
+  CHECK(read({}).file.empty());
+  CHECK(read({}, files).file == "m.jsonl");
+  CHECK(read({}, files).file_max_bytes == 100);
+  CHECK(read({}, files, Signal::kTraces).file == "t.jsonl");
+  CHECK(read({{"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"}}, files).compression ==
+        Compression::kNone);
+  CHECK(refusal({}, {.metrics_file = ""}) ==
+        "metrics_file = \"\" is not the path of a file");
+  CHECK(refusal({}, {.metrics_file = "x", .traces_file = "x"}) ==
+        "metrics_file = \"x\" is not a file of its own: metrics_file and "
+        "traces_file may not be the same");
+
+  const auto variable = [](const char* value) {
+    return Variables{{"OTEL_METRICS_EXPORTER", value}};
+  };
+  CHECK(read(variable("otlp")).file.empty());
+  CHECK(read(variable("otlp/stdout")).file == "/dev/stdout");
+  CHECK(read(variable("otlp/stdout"), files).file == "m.jsonl");
+  CHECK(read(variable("none")).disabled);
+  CHECK_FALSE(read(variable("none"), {.disabled = false}).disabled);
+  CHECK_FALSE(read(variable("none"), {}, Signal::kTraces).disabled);
+  CHECK(refusal(variable("prometheus")) ==
+        "OTEL_METRICS_EXPORTER = \"prometheus\" is not otlp, otlp/stdout or "
+        "none");
+}
+
 }  // namespace
 }  // namespace vllm_metrics::otlp

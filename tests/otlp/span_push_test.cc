@@ -72,7 +72,7 @@ std::vector<Span> read_spans(const std::string& bytes) {
 struct Bench {
   explicit Bench(Settings settings = {}) {
     settings.url = "http://c/v1/traces";
-    auto metrics = ExporterMetrics::create(*registry, Signal::kTraces);
+    auto metrics = ExporterMetrics::create(*registry, Signal::kTraces, log);
     REQUIRE(metrics.ok());
     lanes = std::make_shared<SpanLanes>(settings, *std::move(metrics));
     logger = std::make_unique<SpanStatLogger>(lanes, "m", 0, 1);
@@ -104,6 +104,8 @@ struct Bench {
 
   std::shared_ptr<ManualClock> clock = std::make_shared<ManualClock>();
   std::shared_ptr<Registry> registry = Registry::create();
+  std::shared_ptr<testing::CapturedLog> log =
+      std::make_shared<testing::CapturedLog>();
   std::shared_ptr<ScriptedTransport> transport =
       std::make_shared<ScriptedTransport>();
   std::shared_ptr<SpanLanes> lanes;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "vllm_metrics/loggers/clock.h"
+#include "vllm_metrics/loggers/log_sink.h"
 #include "vllm_metrics/otlp/transport.h"
 
 namespace vllm_metrics::inline v0::otlp {
@@ -50,6 +52,20 @@ struct Options {
   std::optional<std::string> ca_certificate = {};
   std::optional<std::string> client_key = {};
   std::optional<std::string> client_certificate = {};
+
+  // --- Into files, not to a collector ------------------------------------
+
+  // Each export is a line at the end of the file, in OTLP's JSON; for a
+  // collector without a network between, or a test. Metrics and spans need a
+  // file each, several processes may share it. What its folder is must be
+  // there. OTEL_METRICS_EXPORTER and OTEL_TRACES_EXPORTER: otlp, or otlp/stdout
+  // for the file /dev/stdout, or none, which is `disabled`.
+  std::optional<std::string> metrics_file = {};
+  std::optional<std::string> traces_file = {};
+
+  // Bytes. A line that would make its file longer begins a new one; the old one
+  // gets `.1` behind its name, and the one that had it is gone. 0: never.
+  std::uint64_t file_max_bytes = 0;
 
   // --- Who sends ---------------------------------------------------------
 
@@ -111,7 +127,11 @@ struct Options {
   // environment. To ignore that, return null.
   std::function<const char*(const char* name)> environment = {};
 
-  std::shared_ptr<Transport> transport = {};  // null: libcurl
+  // Told once when exports begin to fail, and when they are taken again. Null:
+  // standard error.
+  std::shared_ptr<LogSink> log_sink = {};
+
+  std::shared_ptr<Transport> transport = {};  // null: libcurl, or the file
   std::shared_ptr<const Clock> clock = {};    // null: the machine's
 };
 

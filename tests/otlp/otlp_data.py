@@ -1,0 +1,121 @@
+"""OTLP's data in its JSON form, for tests of what arrives and of what is written."""
+
+import importlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from prometheus_client import parser
+
+
+def schema_folder(source_dir):
+    """Where `./dev test` puts the .proto files of OpenTelemetry, or None."""
+    found = sorted(
+        (source_dir / "build").glob("otlp-schema/package/build/protos"))
+    return found[0] if found else None
+
+
+class Schema:
+    """The messages of OpenTelemetry, made from its .proto files."""
+
+    def __init__(self, folder):
+        if folder is None:
+            raise unittest.SkipTest(
+                "OpenTelemetry's schema is not there; `./dev test` gets it with "
+                "npm, if there is one")
+        with tempfile.TemporaryDirectory() as made:
+            subprocess.run(
+                ["protoc", f"--python_out={made}", f"-I{folder}",
+                 *sorted(pathlib.Path(folder).rglob("*.proto"))], check=True)
+            sys.path.insert(0, made)
+            base = "opentelemetry.proto.collector"
+            self.metrics = importlib.import_module(
+                f"{base}.metrics.v1.metrics_service_pb2"
+            ).ExportMetricsServiceRequest
+            self.traces = importlib.import_module(
+                f"{base}.trace.v1.trace_service_pb2").ExportTraceServiceRequest
+            sys.path.remove(made)
+
+
+def attributes(part, name="attributes"):
+    values = {}
+    for pair in part.get(name, ()):
+        ((kind, value),) = pair["value"].items()
+        values[pair["key"]] = int(value) if kind == "intValue" else value
+    return values
+
+
+def metrics_of(request):
+    """{name: metric} of an export."""
+    (resource,) = request["resourceMetrics"]
+    assert attributes(resource["resource"]) == {"service.name": "test"}, resource
+    (scope,) = resource["scopeMetrics"]
+    assert scope["scope"]["name"] == "vllm_metrics", scope["scope"]
+    return {metric["name"]: metric for metric in scope["metrics"]}
+
+
+def data_of(metric):
+    """The kind of a metric, and what there is of it."""
+    for kind in "gauge", "sum", "histogram", "exponentialHistogram":
+        if kind in metric:
+            return kind, metric[kind]
+    raise AssertionError(f"no data: {metric}")
+
+
+def number(text):
+    return float(text.replace("Infinity", "inf") if isinstance(text, str) else text)
+
+
+def samples(metric):
+    """The samples that a page would have of a metric: {(name, labels): value}."""
+    kind, data = data_of(metric)
+    found = {}
+    for point in data["dataPoints"]:
+        labels = attributes(point)
+
+        def put(suffix, value, **more):
+            key = (metric["name"] + suffix, frozenset({**labels, **more}.items()))
+            assert key not in found, key
+            found[key] = float(value)
+
+        if kind in ("sum", "gauge"):
+            put("", number(point.get("asInt", point.get("asDouble"))))
+            continue
+        put("_count", int(point.get("count", 0)))
+        put("_sum", number(point.get("sum", 0)))
+        if kind == "histogram":
+            below = 0
+            bounds = [*point["explicitBounds"], float("inf")]
+            for bound, count in zip(bounds, point["bucketCounts"], strict=True):
+                below += int(count)
+                le = "+Inf" if bound == float("inf") else str(float(bound))
+                put("_bucket", below, le=le)
+        else:
+            assert int(point.get("count", 0)) == int(point.get("zeroCount", 0)) + sum(
+                int(n) for n in point.get("positive", {}).get("bucketCounts", ()))
+    return found
+
+
+def page_samples(page):
+    """Those of a page of text."""
+    return {(name, frozenset(labels.items())): value
+            for family in parser.text_string_to_metric_families(page)
+            for name, labels, value, *_ in family.samples
+            if not name.endswith("_created")}
+
+
+def compare(test, page, metrics):
+    """Every number is that of the page, and there is no other."""
+    expected = page_samples(page)
+    found = {}
+    for metric in metrics.values():
+        found.update(samples(metric))
+        if "exponentialHistogram" in metric:
+            bucket = metric["name"] + "_bucket"
+            expected = {k: v for k, v in expected.items() if k[0] != bucket}
+    test.assertGreater(len(expected), 300)
+    test.assertEqual(found.keys(), expected.keys())
+    for key, value in expected.items():
+        test.assertEqual(found[key], value, key)
