@@ -26,6 +26,29 @@ std::string unit_code(std::string_view unit) {
   return "{" + std::string(unit) + "}";
 }
 
+// Highest byte first.
+void append_bytes(std::string& out, std::uint64_t word) {
+  for (int shift = 56; shift >= 0; shift -= 8)
+    out += static_cast<char>(word >> shift & 0xff);
+}
+
+// Exemplar: time_unix_nano = 2, as_double = 3, span_id = 4, trace_id = 5.
+void add_exemplar(protozero::pbf_writer& point, std::uint32_t field,
+                  const Exemplar& exemplar) {
+  protozero::pbf_writer message(point, field);
+  message.add_fixed64(2, nanoseconds(exemplar.timestamp));
+  message.add_double(3, exemplar.value);
+  std::string id;
+  if (exemplar.span_id != 0) {
+    append_bytes(id, exemplar.span_id);
+    message.add_bytes(4, id);
+    id.clear();
+  }
+  append_bytes(id, exemplar.trace_id[0]);
+  append_bytes(id, exemplar.trace_id[1]);
+  message.add_bytes(5, id);
+}
+
 class Encoder {
  public:
   explicit Encoder(const MetricsMessage& message)
@@ -147,6 +170,21 @@ class Encoder {
     }
   }
 
+  // The newest one of each bucket; of a delta point those that came since.
+  void add_exemplars(protozero::pbf_writer& point, std::uint32_t field,
+                     const Series& series) {
+    auto before = before_.subspan(
+        series.offset + word_count(MetricKind::kHistogram, series.bounds.get(),
+                                   series.native_buckets));
+    for (std::size_t i = 0; i < series.exemplars; ++i) {
+      const Exemplar exemplar = message_.snapshot.exemplar(series, i);
+      if (exemplar.valid() &&
+          exemplar != exemplar_of(before.first<kExemplarWords>()))
+        add_exemplar(point, field, exemplar);
+      before = before.subspan(kExemplarWords);
+    }
+  }
+
   double sum_of(const Series& series) const {
     return message_.snapshot.sum(series) -
            std::bit_cast<double>(
@@ -164,6 +202,7 @@ class Encoder {
     point.add_packed_fixed64(6, counts.begin(), counts.end());
     const auto bounds = series.bounds->values();
     point.add_packed_double(7, bounds.begin(), bounds.end());
+    add_exemplars(point, 8, series);
   }
 
   NativeView native_before(const Series& series) const {
@@ -211,6 +250,7 @@ class Encoder {
       positive.add_packed_uint64(2, first, last);
     }
     point.add_double(14, now.zero_threshold);
+    add_exemplars(point, 11, series);
   }
 
   const MetricsMessage& message_;

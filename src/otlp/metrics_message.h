@@ -23,7 +23,8 @@ struct MetricsMessage {
 //              an integer, a double past 2^63 - 1 and for real counters
 //   gauge      Gauge, a double; an info family too
 //   histogram  Histogram with explicit bounds (the last bucket is +Inf); or
-//              ExponentialHistogram, when all series have native buckets
+//              ExponentialHistogram, when all series have native buckets;
+//              with the exemplars that OpenMetrics shows
 // Definition: opentelemetry/proto/metrics/v1/metrics.proto.
 std::string encode(const MetricsMessage& message);
 

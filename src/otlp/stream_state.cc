@@ -11,7 +11,7 @@ namespace {
 
 std::size_t word_count_of(const SchemaFamily& family, const Series& series) {
   return word_count(family.family.kind, series.bounds.get(),
-                    series.native_buckets);
+                    series.native_buckets, series.exemplars);
 }
 
 // Two series with one key are the same stream.

@@ -386,6 +386,66 @@ TEST_CASE("MetricsPush: native buckets are exponential ones, one index lower",
   }
 }
 
+TEST_CASE("MetricsPush: exemplars are told; of a delta, those that are new",
+          "[otlp]") {
+  const auto temporality =
+      GENERATE(Temporality::kCumulative, Temporality::kDelta);
+  // A word for each of two buckets, the sum, and two exemplars.
+  class Source final : public SnapshotSource {
+   public:
+    void read(std::span<std::uint64_t> out) const noexcept override {
+      std::ranges::copy(words, out.begin());
+    }
+    void set(std::size_t bucket, const Exemplar& exemplar) {
+      ++words[bucket];
+      std::ranges::copy(words_of(exemplar),
+                        words.begin() + static_cast<std::ptrdiff_t>(
+                                            3 + kExemplarWords * bucket));
+    }
+    std::vector<std::uint64_t> words =
+        std::vector<std::uint64_t>(3 + 2 * kExemplarWords);
+  };
+  const auto source = std::make_shared<Source>();
+  Bench bench(temporality);
+  const Series series{.bounds = std::make_shared<const BucketBounds>(
+                          *BucketBounds::create(std::vector<double>{1.0})),
+                      .exemplars = 2};
+  auto added = bench.registry->add(
+      {{{.name = "latency", .kind = MetricKind::kHistogram}, {series}}}, source,
+      source->words.size());
+  REQUIRE(added.ok());
+  bench.run();
+  CHECK(bench.point("latency").exemplars.empty());
+
+  source->set(1, {.trace_id = {0x0102030405060708, 0x090a0b0c0d0e0f10},
+                  .span_id = 0x1112131415161718,
+                  .value = 2.5,
+                  .timestamp = 1.7e9 + 0.25});
+  bench.run();
+  REQUIRE(bench.point("latency").exemplars.size() == 1);
+  const auto first = bench.point("latency").exemplars.at(0);
+  CHECK(first.trace_id == "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20");
+  CHECK(first.span_id == "\21\22\23\24\25\26\27\30");
+  CHECK(first.value == 2.5);
+  CHECK(first.time == 1'700'000'000 * kSecond + kSecond / 4);
+
+  source->set(0, {.trace_id = {0, 1}, .value = 0.5, .timestamp = 1.7e9});
+  bench.transport->answers.assign(30, kOutage);
+  bench.run();
+  bench.transport->answers.clear();
+  // Another series makes another schema.
+  auto other = bench.registry->add_gauge({.name = "a"});
+  bench.run();
+  const auto exemplars = bench.point("latency").exemplars;
+  if (temporality == Temporality::kDelta) {
+    REQUIRE(exemplars.size() == 1);
+    CHECK(exemplars[0].trace_id == std::string(15, '\0') + '\1');
+    CHECK(exemplars[0].span_id.empty());
+  } else {
+    CHECK(exemplars.size() == 2);
+  }
+}
+
 TEST_CASE("MetricsPush: how exports end is on the page", "[otlp]") {
   Bench bench;
   const auto exports = [&](const std::string& outcome) {

@@ -1,5 +1,6 @@
 """OTLP's data in its JSON form, for tests of what arrives and of what is written."""
 
+import base64
 import importlib
 import pathlib
 import subprocess
@@ -8,6 +9,7 @@ import tempfile
 import unittest
 
 from prometheus_client import parser
+from prometheus_client.openmetrics import parser as openmetrics
 
 
 def schema_folder(source_dir):
@@ -98,6 +100,38 @@ def samples(metric):
     return found
 
 
+def hex_id(text):
+    """An id as it is in a file, or in base64, as protobuf's JSON has bytes."""
+    is_hex = len(text) in (16, 32) and not text.endswith("=")
+    return text if is_hex else base64.b64decode(text).hex()
+
+
+def exemplars(metric):
+    """(name, labels, trace, span, value, milliseconds) of each."""
+    found = set()
+    for point in data_of(metric)[1]["dataPoints"]:
+        for one in point.get("exemplars", ()):
+            found.add((metric["name"], frozenset(attributes(point).items()),
+                       hex_id(one["traceId"]), hex_id(one["spanId"]),
+                       number(one["asDouble"]),
+                       round(int(one["timeUnixNano"]) / 1e6)))
+    return found
+
+
+def page_exemplars(page):
+    """Those of a page of OpenMetrics."""
+    found = set()
+    for family in openmetrics.text_string_to_metric_families(page):
+        for sample in family.samples:
+            if sample.exemplar is not None:
+                labels = {k: v for k, v in sample.labels.items() if k != "le"}
+                ids, value, time = sample.exemplar
+                found.add((family.name, frozenset(labels.items()),
+                           ids["trace_id"], ids["span_id"], value,
+                           round(float(time) * 1e3)))
+    return found
+
+
 def page_samples(page):
     """Those of a page of text."""
     return {(name, frozenset(labels.items())): value
@@ -106,8 +140,13 @@ def page_samples(page):
             if not name.endswith("_created")}
 
 
-def compare(test, page, metrics):
-    """Every number is that of the page, and there is no other."""
+def compare(test, pages, metrics):
+    """Every number is that of the pages, and there is no other."""
+    open_metrics, eof, page = pages.partition("# EOF\n")
+    shown = page_exemplars(open_metrics + eof)
+    test.assertGreaterEqual(len(shown), 7)
+    told = [exemplars(metric) for metric in metrics.values()]
+    test.assertEqual(set().union(*told), shown)
     expected = page_samples(page)
     found = {}
     for metric in metrics.values():

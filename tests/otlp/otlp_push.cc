@@ -4,14 +4,16 @@
 //   otlp_push FOLDER [BYTES]  into FOLDER/metrics.jsonl and
 //   FOLDER/traces.jsonl,
 //                             which grow to BYTES
-// prints the page as it was when it was exported, then a line `taken 1 1`:
-// metrics and spans. Everything else is told by OpenTelemetry's variables.
+// prints the page as it was when it was exported, as OpenMetrics and then as
+// text, and a line `taken 1 1`: metrics and spans. Everything else is told by
+// OpenTelemetry's variables.
 
 #include <cstdint>
 #include <iostream>
 #include <memory>
 #include <string>
 
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/text_format.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/otlp/metrics_exporter.h"
@@ -73,6 +75,7 @@ int run(const otlp::Options& push) {
   options.default_loggers = false;
   options.registry = registry;
   options.native_histograms = {{.family = "vllm:e2e_request_latency_seconds"}};
+  options.exemplars = true;
   options.factories = {(*spans)->factory()};
   auto manager = StatLoggerManager::create(std::move(options));
   if (!manager.ok()) {
@@ -81,6 +84,7 @@ int run(const otlp::Options& push) {
   }
   for (int i = 0; i < 20; ++i) serve(**manager, 1.7e9 + i, i == 0);
 
+  std::cout << OpenMetrics().render(*registry);
   std::cout << TextFormat().render(*registry) << std::flush;
   const bool metrics_taken = (*metrics)->flush(20.0);
   const bool spans_taken = (*spans)->flush(20.0);

@@ -14,8 +14,15 @@
 
 namespace vllm_metrics::testing {
 
-// A data point as a collector sees it. Of OpenTelemetry's schema only what the
-// tests look at; the whole one is held by another test, in Python.
+// What a collector sees. Of OpenTelemetry's schema only what the tests look at;
+// the whole one is held by another test, in Python.
+struct ReceivedExemplar {
+  std::uint64_t time = 0;
+  double value = 0.0;
+  std::string span_id = {};   // bytes
+  std::string trace_id = {};  // bytes
+};
+
 struct Point {
   std::map<std::string, std::string> attributes = {};
   std::uint64_t start = 0;
@@ -31,6 +38,7 @@ struct Point {
   std::int32_t offset = 0;
   std::uint64_t zeros = 0;
   double zero_threshold = 0.0;
+  std::vector<ReceivedExemplar> exemplars = {};
 };
 
 struct Metric {
@@ -62,109 +70,117 @@ inline void read_attribute(protozero::pbf_reader pair,
   out[key] = value;
 }
 
-inline Point read_number(protozero::pbf_reader data) {
-  Point point;
-  while (data.next()) {
-    switch (data.tag()) {
-      case 7:
-        read_attribute(data.get_message(), point.attributes);
-        break;
+inline ReceivedExemplar read_exemplar(protozero::pbf_reader message) {
+  ReceivedExemplar exemplar;
+  while (message.next()) {
+    switch (message.tag()) {
       case 2:
-        point.start = data.get_fixed64();
+        exemplar.time = message.get_fixed64();
         break;
       case 3:
-        point.time = data.get_fixed64();
+        exemplar.value = message.get_double();
         break;
       case 4:
-        point.real = data.get_double();
-        break;
-      case 6:
-        point.integer = data.get_sfixed64();
-        point.is_integer = true;
-        break;
-      default:
-        data.skip();
-    }
-  }
-  return point;
-}
-
-inline Point read_explicit(protozero::pbf_reader data) {
-  Point point;
-  while (data.next()) {
-    switch (data.tag()) {
-      case 9:
-        read_attribute(data.get_message(), point.attributes);
-        break;
-      case 2:
-        point.start = data.get_fixed64();
-        break;
-      case 3:
-        point.time = data.get_fixed64();
-        break;
-      case 4:
-        point.count = data.get_fixed64();
+        exemplar.span_id = message.get_string();
         break;
       case 5:
-        point.sum = data.get_double();
-        break;
-      case 6:
-        for (const auto count : data.get_packed_fixed64())
-          point.buckets.push_back(count);
-        break;
-      case 7:
-        for (const auto bound : data.get_packed_double())
-          point.bounds.push_back(bound);
+        exemplar.trace_id = message.get_string();
         break;
       default:
-        data.skip();
+        message.skip();
     }
   }
-  return point;
+  return exemplar;
 }
 
-inline Point read_exponential(protozero::pbf_reader data) {
+// One field of the value of a point; the kinds have theirs by other numbers.
+inline void read_number(protozero::pbf_reader& data, Point& point) {
+  switch (data.tag()) {
+    case 4:
+      point.real = data.get_double();
+      break;
+    case 6:
+      point.integer = data.get_sfixed64();
+      point.is_integer = true;
+      break;
+    default:
+      data.skip();
+  }
+}
+
+inline void read_explicit(protozero::pbf_reader& data, Point& point) {
+  switch (data.tag()) {
+    case 6:
+      for (const auto count : data.get_packed_fixed64())
+        point.buckets.push_back(count);
+      break;
+    case 7:
+      for (const auto bound : data.get_packed_double())
+        point.bounds.push_back(bound);
+      break;
+    case 8:
+      point.exemplars.push_back(read_exemplar(data.get_message()));
+      break;
+    default:
+      data.skip();
+  }
+}
+
+inline void read_buckets(protozero::pbf_reader buckets, Point& point) {
+  while (buckets.next()) {
+    if (buckets.tag() == 1) {
+      point.offset = buckets.get_sint32();
+    } else {
+      for (const auto count : buckets.get_packed_uint64())
+        point.buckets.push_back(count);
+    }
+  }
+}
+
+inline void read_exponential(protozero::pbf_reader& data, Point& point) {
+  switch (data.tag()) {
+    case 6:
+      point.scale = data.get_sint32();
+      break;
+    case 7:
+      point.zeros = data.get_fixed64();
+      break;
+    case 8:
+      read_buckets(data.get_message(), point);
+      break;
+    case 11:
+      point.exemplars.push_back(read_exemplar(data.get_message()));
+      break;
+    case 14:
+      point.zero_threshold = data.get_double();
+      break;
+    default:
+      data.skip();
+  }
+}
+
+// `kind` is the field of the metric that the point is in.
+inline Point read_point(protozero::pbf_reader data, std::uint32_t kind) {
+  const bool is_histogram = kind == 9 || kind == 10;
+  const std::uint32_t attributes = kind == 9 ? 9 : kind == 10 ? 1 : 7;
   Point point;
   while (data.next()) {
-    switch (data.tag()) {
-      case 1:
-        read_attribute(data.get_message(), point.attributes);
-        break;
-      case 2:
-        point.start = data.get_fixed64();
-        break;
-      case 3:
-        point.time = data.get_fixed64();
-        break;
-      case 4:
-        point.count = data.get_fixed64();
-        break;
-      case 5:
-        point.sum = data.get_double();
-        break;
-      case 6:
-        point.scale = data.get_sint32();
-        break;
-      case 7:
-        point.zeros = data.get_fixed64();
-        break;
-      case 8: {
-        protozero::pbf_reader positive = data.get_message();
-        while (positive.next()) {
-          if (positive.tag() == 1) {
-            point.offset = positive.get_sint32();
-          } else {
-            for (const auto count : positive.get_packed_uint64())
-              point.buckets.push_back(count);
-          }
-        }
-        break;
-      }
-      case 14:
-        point.zero_threshold = data.get_double();
-        break;
-      default:
-        data.skip();
+    if (data.tag() == attributes) {
+      read_attribute(data.get_message(), point.attributes);
+    } else if (data.tag() == 2) {
+      point.start = data.get_fixed64();
+    } else if (data.tag() == 3) {
+      point.time = data.get_fixed64();
+    } else if (is_histogram && data.tag() == 4) {
+      point.count = data.get_fixed64();
+    } else if (is_histogram && data.tag() == 5) {
+      point.sum = data.get_double();
+    } else if (kind == 9) {
+      read_explicit(data, point);
+    } else if (kind == 10) {
+      read_exponential(data, point);
+    } else {
+      read_number(data, point);
     }
   }
   return point;
@@ -188,10 +204,7 @@ inline Metric read_metric(protozero::pbf_reader message) {
     while (data.next()) {
       switch (data.tag()) {
         case 1:
-          metric.points.push_back(kind == 9 ? read_explicit(data.get_message())
-                                  : kind == 10
-                                      ? read_exponential(data.get_message())
-                                      : read_number(data.get_message()));
+          metric.points.push_back(read_point(data.get_message(), kind));
           break;
         case 2:
           metric.temporality = data.get_enum();
