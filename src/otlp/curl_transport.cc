@@ -10,31 +10,34 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "src/otlp/answer_reader.h"
+#include "vllm_metrics/loggers/clock.h"
 
 namespace vllm_metrics::inline v0::otlp {
 namespace {
 
-constexpr std::size_t kMostBody = 64 * 1024;
-
 struct EasyDeleter {
   void operator()(CURL* easy) const noexcept { curl_easy_cleanup(easy); }
+};
+struct MultiDeleter {
+  void operator()(CURLM* multi) const noexcept { curl_multi_cleanup(multi); }
 };
 struct ListDeleter {
   void operator()(curl_slist* list) const noexcept {
     curl_slist_free_all(list);
   }
 };
+using Easy = std::unique_ptr<CURL, EasyDeleter>;
+using Multi = std::unique_ptr<CURLM, MultiDeleter>;
+using List = std::unique_ptr<curl_slist, ListDeleter>;
 
-// The rest of an answer that is too long is not waited for.
-std::size_t take_body(char* data, std::size_t, std::size_t size, void* out) {
-  auto& body = *static_cast<std::string*>(out);
-  const std::size_t taken = std::min(size, kMostBody - body.size());
-  body.append(data, taken);
-  return taken;
+std::size_t take_head(char* data, std::size_t, std::size_t size, void* reader) {
+  return static_cast<AnswerReader*>(reader)->take_head({data, size}) ? size : 0;
 }
 
-int is_cancelled(void* flag, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
-  return static_cast<std::atomic<bool>*>(flag)->load() ? 1 : 0;
+// The rest of an answer that is too long is not waited for.
+std::size_t take_body(char* data, std::size_t, std::size_t size, void* reader) {
+  return static_cast<AnswerReader*>(reader)->take_body({data, size}) ? size : 0;
 }
 
 // Failures before a byte of the request was sent.
@@ -56,22 +59,41 @@ bool never_arrived(CURLcode code, CURL* easy) {
   return sent == 0 && request == 0;
 }
 
+List make_headers(const Request& request) {
+  List headers;
+  const auto add = [&](const std::string& line) {
+    if (auto* const longer = curl_slist_append(headers.get(), line.c_str())) {
+      static_cast<void>(headers.release());
+      headers.reset(longer);
+    }
+  };
+  for (const auto& [name, value] : request.headers)
+    add(value.empty() ? name + ";" : name + ": " + value);
+  add("expect:");  // no 100-continue: it costs a second where it is not known
+  return headers;
+}
+
 class CurlTransport final : public Transport {
  public:
-  CurlTransport(std::unique_ptr<CURL, EasyDeleter> easy,
-                const Settings& settings)
-      : easy_(std::move(easy)),
+  CurlTransport(Multi multi, Easy easy, const Settings& settings)
+      : multi_(std::move(multi)),
+        easy_(std::move(easy)),
         ca_certificate_(settings.ca_certificate),
         client_key_(settings.client_key),
         client_certificate_(settings.client_certificate) {}
 
   Response send(const Request& request) override;
-  void cancel() noexcept override { cancelled_ = true; }
+  void cancel() noexcept override {
+    cancelled_ = true;
+    curl_multi_wakeup(multi_.get());
+  }
 
  private:
   void set_files();
+  CURLcode perform();
 
-  std::unique_ptr<CURL, EasyDeleter> easy_;
+  Multi multi_;  // keeps the connections
+  Easy easy_;
   std::string ca_certificate_;
   std::string client_key_;
   std::string client_certificate_;
@@ -88,53 +110,62 @@ void CurlTransport::set_files() {
     curl_easy_setopt(easy, CURLOPT_SSLCERT, client_certificate_.c_str());
 }
 
-Response CurlTransport::send(const Request& request) {
-  Response response;
-  CURL* const easy = easy_.get();
-  std::unique_ptr<curl_slist, ListDeleter> headers;
-  const auto add = [&](const std::string& line) {
-    if (auto* const longer = curl_slist_append(headers.get(), line.c_str())) {
-      static_cast<void>(headers.release());
-      headers.reset(longer);
-    }
-  };
-  for (const auto& [name, value] : request.headers)
-    add(value.empty() ? name + ";" : name + ": " + value);
-  add("expect:");  // no 100-continue: it costs a second where it is not known
+// As curl_easy_perform() does it, which looks for a cancel once a second only.
+CURLcode CurlTransport::perform() {
+  constexpr int kLookUpMilliseconds = 1000;
+  CURLM* const multi = multi_.get();
+  CURLcode result = CURLE_ABORTED_BY_CALLBACK;
+  if (curl_multi_add_handle(multi, easy_.get()) != CURLM_OK)
+    return CURLE_OUT_OF_MEMORY;
+  int running = 1;
+  while (!cancelled_ && curl_multi_perform(multi, &running) == CURLM_OK &&
+         running > 0) {
+    if (curl_multi_poll(multi, nullptr, 0, kLookUpMilliseconds, nullptr) !=
+        CURLM_OK)
+      break;
+  }
+  int left = 0;
+  while (const CURLMsg* const message = curl_multi_info_read(multi, &left)) {
+    if (message->msg == CURLMSG_DONE) result = message->data.result;
+  }
+  curl_multi_remove_handle(multi, easy_.get());
+  return result;
+}
 
-  curl_easy_reset(easy);  // keeps the connection
+Response CurlTransport::send(const Request& request) {
+  AnswerReader reader(Clock::system()->wall());
+  CURL* const easy = easy_.get();
+  const List headers = make_headers(request);
   const std::string url(request.url);
   const auto milliseconds =
       static_cast<long>(std::clamp(std::ceil(request.timeout * 1e3), 1.0, 1e9));
+  curl_easy_reset(easy);
   curl_easy_setopt(easy, CURLOPT_URL, url.c_str());
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  // A name server that is slow to answer keeps no one waiting.
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
   curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, milliseconds);
   curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers.get());
   curl_easy_setopt(easy, CURLOPT_POST, 1L);
   curl_easy_setopt(easy, CURLOPT_POSTFIELDS, request.body.data());
   curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
                    static_cast<curl_off_t>(request.body.size()));
+  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, take_head);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, &reader);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_body);
-  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &response.body);
-  curl_easy_setopt(easy, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, is_cancelled);
-  curl_easy_setopt(easy, CURLOPT_XFERINFODATA, &cancelled_);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, &reader);
   set_files();
 
-  const CURLcode code = curl_easy_perform(easy);
-  long status = 0;
-  curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-  curl_off_t retry_after = 0;
-  curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &retry_after);
-  if (retry_after > 0) response.retry_after = static_cast<double>(retry_after);
-  // The status decides, once it is there: a body that is too long, too slow or
+  const CURLcode code = perform();
+  // The head decides, once it is there: a body that is too long, too slow or
   // cut changes nothing.
-  if (code == CURLE_OK || status >= 200) {
-    response.status = static_cast<int>(status);
-  } else {
+  Response response = reader.take();
+  if (response.status == 0) {
     response.may_have_arrived = !never_arrived(code, easy);
-    response.error = curl_easy_strerror(code);
+    response.error =
+        code == CURLE_OK ? "no answer of HTTP" : curl_easy_strerror(code);
   }
   return response;
 }
@@ -144,11 +175,12 @@ Response CurlTransport::send(const Request& request) {
 absl::StatusOr<std::shared_ptr<Transport>> make_curl_transport(
     const Settings& settings) {
   static const CURLcode initialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  std::unique_ptr<CURL, EasyDeleter> easy(
-      initialised == CURLE_OK ? curl_easy_init() : nullptr);
-  if (easy == nullptr)
+  Easy easy(initialised == CURLE_OK ? curl_easy_init() : nullptr);
+  Multi multi(initialised == CURLE_OK ? curl_multi_init() : nullptr);
+  if (easy == nullptr || multi == nullptr)
     return absl::UnavailableError("libcurl could not be initialised");
-  return std::make_shared<CurlTransport>(std::move(easy), settings);
+  return std::make_shared<CurlTransport>(std::move(multi), std::move(easy),
+                                         settings);
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

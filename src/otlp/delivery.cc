@@ -9,6 +9,7 @@
 #include <protozero/pbf_reader.hpp>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "vllm_metrics/version.h"
 
 namespace vllm_metrics::inline v0::otlp {
@@ -50,16 +51,25 @@ bool may_have_arrived(const Response& response) {
              : response.status == 502 || response.status == 504;
 }
 
+// A page of a proxy, say, may look like a message when it is read as one.
+bool is_protobuf(const Response& response) {
+  const absl::string_view type(response.content_type);
+  return type.empty() ||
+         absl::StartsWithIgnoreCase(type, "application/x-protobuf") ||
+         absl::StartsWithIgnoreCase(type, "application/protobuf");
+}
+
 }  // namespace
 
 Transport::~Transport() = default;
 
-std::int64_t rejected_items(std::string_view response) noexcept {
+std::uint64_t rejected_items(const Response& response) noexcept {
+  if (!is_protobuf(response)) return 0;
   try {
     constexpr protozero::pbf_tag_type kPartialSuccess = 1;
     constexpr protozero::pbf_tag_type kRejected = 1;
     std::int64_t rejected = 0;
-    protozero::pbf_reader message(response.data(), response.size());
+    protozero::pbf_reader message(response.body);
     while (message.next()) {
       if (message.tag_and_type() !=
           protozero::tag_and_type(kPartialSuccess,
@@ -78,7 +88,7 @@ std::int64_t rejected_items(std::string_view response) noexcept {
         }
       }
     }
-    return std::max<std::int64_t>(rejected, 0);
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(rejected, 0));
   } catch (const std::exception&) {
     return 0;
   }
@@ -136,7 +146,8 @@ Response Delivery::send_once(std::string_view body, double seconds) {
   }
 }
 
-Delivered Delivery::send(std::string_view body, double seconds) {
+Delivered Delivery::send(std::string_view body, std::uint64_t items,
+                         double seconds) {
   const double deadline = clock_->monotonic() + seconds;
   double back_off = kFirstBackOff;
   bool unknown = false;
@@ -152,7 +163,7 @@ Delivered Delivery::send(std::string_view body, double seconds) {
     const Response response = send_once(body, deadline - now);
     if (is_success(response.status))
       return {.outcome = Outcome::kAccepted,
-              .rejected = rejected_items(response.body)};
+              .rejected = std::min(rejected_items(response), items)};
     unknown |= may_have_arrived(response);
     error = reason(response);
     // A server that has now looked at it and does not want it at all has not

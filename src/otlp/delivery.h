@@ -21,15 +21,15 @@ enum class Outcome {
 
 struct Delivered {
   Outcome outcome = Outcome::kRefused;
-  std::int64_t rejected = 0;  // items, of an accepted request
+  std::uint64_t rejected = 0;  // items, of an accepted request
   // Refused for what it is: sent again, it would be again.
   bool final = false;
   std::string error = {};  // why it was not accepted
 };
 
-// What a collector says of a request that it took in part. Reads bytes of
-// anyone; 0 for what is no such answer.
-std::int64_t rejected_items(std::string_view response) noexcept;
+// How many items a collector says it rejected of a request that it took. Reads
+// bytes of anyone; 0 for what is no such answer.
+std::uint64_t rejected_items(const Response& response) noexcept;
 
 // `text` in the gzip format; empty when there is no memory for it.
 std::string gzip(std::string_view text);
@@ -45,8 +45,9 @@ class Delivery {
   Delivery(const Settings& settings, std::shared_ptr<Transport> transport,
            std::shared_ptr<const Clock> clock, Wait wait);
 
-  // Within `seconds`. Between two calls a server's Retry-After goes on.
-  Delivered send(std::string_view body, double seconds);
+  // Within `seconds`; `items` are in it. Between two calls a server's
+  // Retry-After goes on.
+  Delivered send(std::string_view body, std::uint64_t items, double seconds);
 
   double now() const { return clock_->monotonic(); }
 

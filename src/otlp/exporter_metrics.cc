@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<ExporterMetrics>> ExporterMetrics::create(
 
 void ExporterMetrics::ended(const Delivered& delivered) noexcept {
   exports_[static_cast<std::size_t>(delivered.outcome)]->inc();
-  lost(Loss::kRejected, static_cast<std::uint64_t>(delivered.rejected));
+  lost(Loss::kRejected, delivered.rejected);
   try {
     say(delivered);
   } catch (...) {  // of the sink; the counters have it

@@ -20,11 +20,12 @@ class MetricsExporter::Worker {
               // How long things take is real, whatever time it is said to be.
               Delivery(settings, transport, Clock::system(),
                        [this](double s) { return thread_.wait(s); }),
-              std::move(metrics)) {
-    thread_.start([this](double seconds) { return push_.run(seconds); });
-  }
+              std::move(metrics)) {}
   ~Worker() { thread_.stop(0.0); }
 
+  bool start() {
+    return thread_.start([this](double seconds) { return push_.run(seconds); });
+  }
   WorkerThread& thread() { return thread_; }
 
  private:
@@ -46,9 +47,12 @@ absl::StatusOr<std::unique_ptr<MetricsExporter>> MetricsExporter::start(
   auto metrics =
       ExporterMetrics::create(*registry, Signal::kMetrics, options.log_sink);
   if (!metrics.ok()) return metrics.status();
-  return std::unique_ptr<MetricsExporter>(new MetricsExporter(
+  auto worker =
       std::make_unique<Worker>(std::move(registry), *settings, options,
-                               *std::move(transport), *std::move(metrics))));
+                               *std::move(transport), *std::move(metrics));
+  if (!worker->start()) return no_thread();
+  return std::unique_ptr<MetricsExporter>(
+      new MetricsExporter(std::move(worker)));
 }
 
 MetricsExporter::MetricsExporter(std::unique_ptr<Worker> worker) noexcept

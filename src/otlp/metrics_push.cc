@@ -1,10 +1,21 @@
 #include "src/otlp/metrics_push.h"
 
+#include <cstdint>
 #include <utility>
 
 #include "src/otlp/metrics_message.h"
 
 namespace vllm_metrics::inline v0::otlp {
+namespace {
+
+std::uint64_t count_points(const Snapshot& snapshot) {
+  std::uint64_t points = 0;
+  for (const SchemaFamily& family : snapshot.schema->families)
+    points += family.series.size();
+  return points;
+}
+
+}  // namespace
 
 MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
                          const Settings& settings, bool exponential,
@@ -22,8 +33,10 @@ MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
   state_.advance(empty, clock_->wall());
 }
 
-Delivered MetricsPush::send(std::string_view body, double deadline) {
-  const Delivered delivered = delivery_.send(body, deadline - delivery_.now());
+Delivered MetricsPush::send(std::string_view body, const Snapshot& snapshot,
+                            double deadline) {
+  const Delivered delivered =
+      delivery_.send(body, count_points(snapshot), deadline - delivery_.now());
   metrics_->ended(delivered);
   return delivered;
 }
@@ -31,7 +44,8 @@ Delivered MetricsPush::send(std::string_view body, double deadline) {
 // False: still unknown, and newer points have to wait behind them.
 bool MetricsPush::settle_pending(double deadline) {
   if (!pending_) return true;
-  const Delivered delivered = send(pending_->body, deadline);
+  const Delivered delivered =
+      send(pending_->body, pending_->snapshot, deadline);
   if (delivered.outcome == Outcome::kAccepted) {
     state_.advance(pending_->snapshot, pending_->time);
   } else if (!delivered.final) {
@@ -59,7 +73,7 @@ bool MetricsPush::run(double seconds) {
                              .temporality = temporality_,
                              .exponential = exponential_,
                              .resource = resource_});
-  const Outcome outcome = send(body, deadline).outcome;
+  const Outcome outcome = send(body, snapshot_, deadline).outcome;
   if (!delta) return outcome == Outcome::kAccepted;
   if (outcome == Outcome::kAccepted) {
     state_.advance(snapshot_, time);

@@ -32,7 +32,8 @@ class MetricsPush {
     double time;
   };
 
-  Delivered send(std::string_view body, double deadline);
+  Delivered send(std::string_view body, const Snapshot& snapshot,
+                 double deadline);
   bool settle_pending(double deadline);
 
   std::shared_ptr<Registry> registry_;

@@ -33,10 +33,17 @@ struct SpanExporter::State {
         push(lanes,
              Delivery(lanes->settings, transport, Clock::system(),
                       [this](double s) { return thread.wait(s); }),
-             make_seed()) {
-    thread.start([this](double seconds) { return push.run(seconds); });
+             make_seed()) {}
+  ~State() { stop(0.0); }
+
+  bool start() {
+    return thread.start([this](double seconds) { return push.run(seconds); });
   }
-  ~State() { thread.stop(0.0); }
+  void stop(double timeout) {
+    if (!thread.is_here()) return;
+    thread.stop(timeout);
+    lanes->close();
+  }
 
   const std::shared_ptr<SpanLanes> lanes;
   WorkerThread thread;
@@ -58,9 +65,11 @@ absl::StatusOr<std::unique_ptr<SpanExporter>> SpanExporter::start(
   auto metrics =
       ExporterMetrics::create(*registry, Signal::kTraces, options.log_sink);
   if (!metrics.ok()) return metrics.status();
-  return std::unique_ptr<SpanExporter>(new SpanExporter(std::make_unique<State>(
+  auto state = std::make_unique<State>(
       std::make_shared<SpanLanes>(*settings, *std::move(metrics)),
-      *std::move(transport))));
+      *std::move(transport));
+  if (!state->start()) return no_thread();
+  return std::unique_ptr<SpanExporter>(new SpanExporter(std::move(state)));
 }
 
 SpanExporter::SpanExporter(std::unique_ptr<State> state) noexcept
@@ -89,7 +98,7 @@ bool SpanExporter::flush(double timeout) {
 }
 
 void SpanExporter::shutdown(double timeout) {
-  if (state_ != nullptr) state_->thread.stop(timeout);
+  if (state_ != nullptr) state_->stop(timeout);
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

@@ -20,6 +20,24 @@ SpanStatLogger::SpanStatLogger(std::shared_ptr<SpanLanes> lanes,
   lanes_->all.push_back(lane_);
 }
 
+void SpanLanes::close() {
+  closed.store(true);
+  std::vector<std::shared_ptr<SpanLane>> lanes;
+  {
+    MutexLock lock(mutex);
+    lanes = all;
+  }
+  for (const auto& lane : lanes) give_up(*lane);
+}
+
+void SpanLanes::give_up(SpanLane& lane) {
+  MutexLock lock(mutex);
+  EndedRequest request;
+  std::uint64_t spans = 0;
+  while (lane.ring.pop(request)) spans += num_spans(request.stats);
+  metrics->lost(ExporterMetrics::Loss::kNotDelivered, spans);
+}
+
 // By the last 63 bits of the trace's id, so that every service with the same
 // ratio decides alike. A request without a context gets a trace of its own.
 bool SpanStatLogger::sample(TraceContext& trace) {
@@ -54,15 +72,26 @@ bool SpanStatLogger::sample(TraceContext& trace) {
 
 void SpanStatLogger::record(const StepRecord& step) {
   if (step.iteration == nullptr) return;
-  std::uint64_t dropped = 0;
+  const bool was_closed = lanes_->closed.load();
+  std::uint64_t too_many = 0;
+  std::uint64_t too_late = 0;
+  bool pushed = false;
   for (const FinishedRequestStats& stats : step.iteration->finished_requests) {
     TraceContext trace = stats.trace;
     if (!sample(trace)) continue;
-    EndedRequest request{stats, step.iteration->iteration_timestamp};
-    request.stats.trace = trace;
-    if (!lane_->ring.push(request)) ++dropped;
+    if (was_closed) {
+      too_late += num_spans(stats);
+    } else if (lane_->ring.push(stats, trace,
+                                step.iteration->iteration_timestamp)) {
+      pushed = true;
+    } else {
+      too_many += num_spans(stats);
+    }
   }
-  lanes_->metrics->lost(ExporterMetrics::Loss::kQueueFull, dropped);
+  lanes_->metrics->lost(ExporterMetrics::Loss::kQueueFull, too_many);
+  lanes_->metrics->lost(ExporterMetrics::Loss::kNotDelivered, too_late);
+  // Closed meanwhile, behind the back of who emptied the lane.
+  if (pushed && lanes_->closed.load()) lanes_->give_up(*lane_);
 }
 
 SpanPush::SpanPush(std::shared_ptr<SpanLanes> lanes, Delivery delivery,
@@ -93,16 +122,19 @@ bool SpanPush::send_lane(SpanLane& lane, double deadline) {
   while (delivery_.now() < deadline) {
     std::vector<SpanSource> batch;
     EndedRequest request;
-    while (batch.size() < settings.span_batch && lane.ring.pop(request))
+    std::uint64_t spans = 0;
+    while (batch.size() < settings.span_batch && lane.ring.pop(request)) {
       batch.push_back({request, lane.engine_index});
+      spans += num_spans(request.stats);
+    }
     if (batch.empty()) return true;
 
     const Delivered delivered = delivery_.send(
-        encode(batch, lane.model_name, settings.resource, random_),
+        encode(batch, lane.model_name, settings.resource, random_), spans,
         deadline - delivery_.now());
     lanes_->metrics->ended(delivered);
     if (delivered.outcome == Outcome::kAccepted) continue;
-    lanes_->metrics->lost(ExporterMetrics::Loss::kNotDelivered, batch.size());
+    lanes_->metrics->lost(ExporterMetrics::Loss::kNotDelivered, spans);
     return false;
   }
   return false;

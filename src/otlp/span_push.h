@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -35,8 +36,16 @@ struct SpanLanes {
   SpanLanes(const Settings& s, std::unique_ptr<ExporterMetrics> m)
       : settings(s), metrics(std::move(m)) {}
 
+  // The exporter's thread has ended: counts what waits, and all that comes, as
+  // not delivered.
+  void close();
+
+  // After close(): counts what waits in a lane, whoever finds it.
+  void give_up(SpanLane& lane) ABSL_LOCKS_EXCLUDED(mutex);
+
   const Settings settings;
   const std::unique_ptr<ExporterMetrics> metrics;
+  std::atomic<bool> closed{false};
   Mutex mutex;
   std::vector<std::shared_ptr<SpanLane>> all ABSL_GUARDED_BY(mutex);
 };

@@ -3,16 +3,38 @@
 #include <pthread.h>
 #include <signal.h>
 
-namespace vllm_metrics::inline v0::otlp {
+#include <algorithm>
+#include <system_error>
 
-void WorkerThread::start(Job job) {
+namespace vllm_metrics::inline v0::otlp {
+namespace {
+
+// A day at most; more would overflow the clock's arithmetic.
+std::chrono::duration<double> bounded(double seconds) {
+  constexpr double kMost = 86'400.0;
+  return std::chrono::duration<double>(seconds > 0.0 ? std::min(seconds, kMost)
+                                                     : 0.0);
+}
+
+}  // namespace
+
+bool WorkerThread::start(Job job) {
   job_ = std::move(job);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
-  thread_ = std::thread([this] { run(); });
+  bool started = true;
+  try {
+    MutexLock lock(join_mutex_);
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error&) {
+    MutexLock lock(mutex_);
+    started = false;
+    ended_ = true;
+  }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return started;
 }
 
 void WorkerThread::run() {
@@ -47,38 +69,42 @@ bool WorkerThread::run_now(double timeout) {
   const std::uint64_t mine = ++asked_;
   changed_.notify_all();
   const bool done = changed_.wait_for(
-      mutex_, Seconds(timeout),
+      mutex_, bounded(timeout),
       [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return done_ >= mine; });
   return done && well_done_;
 }
 
 void WorkerThread::stop(double timeout) {
-  if (!thread_.joinable() || !is_here()) return;
+  if (!is_here()) return;
   {
     MutexLock lock(mutex_);
+    const Time by =
+        std::chrono::steady_clock::now() +
+        std::chrono::duration_cast<Time::duration>(bounded(timeout));
+    stop_by_ = stopping_ ? std::min(stop_by_, by) : by;
     stopping_ = true;
-    stop_by_ = std::chrono::steady_clock::now() +
-               std::chrono::duration_cast<Time::duration>(Seconds(timeout));
     changed_.notify_all();
-    if (!changed_.wait_for(
-            mutex_, Seconds(timeout),
-            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; }))
+    const bool ended = changed_.wait_until(
+        mutex_, by,
+        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return ended_; });
+    if (!ended && !cancelled_) {
+      cancelled_ = true;
       transport_->cancel();
+      changed_.notify_all();
+    }
   }
-  thread_.join();
+  MutexLock lock(join_mutex_);
+  if (thread_.joinable()) thread_.join();
 }
 
 bool WorkerThread::wait(double seconds) {
   MutexLock lock(mutex_);
   // What the last run may take is bounded; before it, whoever stops the thread
   // does not want to wait for a pause to end.
-  if (last_run_) {
-    changed_.wait_for(mutex_, Seconds(seconds));
-    return true;
-  }
-  return !changed_.wait_for(
-      mutex_, Seconds(seconds),
-      [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) { return stopping_; });
+  return !changed_.wait_for(mutex_, Seconds(seconds),
+                            [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+                              return cancelled_ || (stopping_ && !last_run_);
+                            });
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

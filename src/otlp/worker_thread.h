@@ -10,10 +10,17 @@
 #include <thread>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "src/registry/mutex.h"
 #include "vllm_metrics/otlp/transport.h"
 
 namespace vllm_metrics::inline v0::otlp {
+
+// Why an exporter did not start.
+inline absl::Status no_thread() {
+  return absl::ResourceExhaustedError(
+      "the system has no thread to export with");
+}
 
 // A thread that does one job each interval, at once when asked, and a last
 // time before it ends. It takes no signal meant for the process.
@@ -34,13 +41,15 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
-  void start(Job job);
+  // False: the system has no thread for it.
+  [[nodiscard]] bool start(Job job);
 
   // Has it done now. False: it was not well done within `timeout` seconds.
   bool run_now(double timeout);
 
-  // Does it a last time, within `timeout` seconds, and ends. May be called
-  // twice.
+  // Does it a last time, within `timeout` seconds, and ends; then the transport
+  // is cancelled, and the thread waits for nothing more. May be called twice,
+  // at the same time too: the shortest timeout counts.
   void stop(double timeout);
 
   // False in the child of a fork, which has no such thread and must leave this
@@ -60,7 +69,8 @@ class WorkerThread {
   const std::shared_ptr<Transport> transport_;
   const pid_t owner_ = ::getpid();
   Job job_;
-  std::thread thread_;
+  Mutex join_mutex_;
+  std::thread thread_ ABSL_GUARDED_BY(join_mutex_);
 
   Mutex mutex_;
   std::condition_variable_any changed_;
@@ -69,6 +79,7 @@ class WorkerThread {
   bool well_done_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool last_run_ ABSL_GUARDED_BY(mutex_) = false;
+  bool cancelled_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
   Time stop_by_ ABSL_GUARDED_BY(mutex_) = {};
 };

@@ -40,7 +40,7 @@ TEST_CASE("Delivery: only what may pass is sent again", "[otlp]") {
   CAPTURE(status);
   Bench bench;
   bench.transport->answers = {{.status = status}};
-  const Delivered delivered = bench.delivery().send("x", 30.0);
+  const Delivered delivered = bench.delivery().send("x", 1, 30.0);
   CHECK(delivered.outcome == Outcome::kRefused);
   CHECK(delivered.final);
   CHECK(bench.transport->bodies.size() == 1);
@@ -52,7 +52,7 @@ TEST_CASE("Delivery: the pauses grow to five seconds, give or take a fifth",
   CAPTURE(status);
   Bench bench;
   bench.transport->answers.assign(7, {.status = status});
-  CHECK(bench.delivery().send("x", 60.0).outcome == Outcome::kAccepted);
+  CHECK(bench.delivery().send("x", 1, 60.0).outcome == Outcome::kAccepted);
   CHECK(bench.transport->bodies.size() == 8);
   const std::vector<double> middle = {1.0, 1.5, 2.25, 3.375, 5.0, 5.0, 5.0};
   REQUIRE(bench.pauses.size() == middle.size());
@@ -63,7 +63,7 @@ TEST_CASE("Delivery: the pauses grow to five seconds, give or take a fifth",
 TEST_CASE("Delivery: no attempt begins after its time", "[otlp]") {
   Bench bench;
   bench.transport->answers.assign(100, {.status = 503});
-  const Delivered delivered = bench.delivery().send("x", 10.0);
+  const Delivered delivered = bench.delivery().send("x", 1, 10.0);
   CHECK(delivered.outcome == Outcome::kRefused);
   CHECK_FALSE(delivered.final);
   CHECK(std::accumulate(bench.pauses.begin(), bench.pauses.end(), 0.0) < 10.0);
@@ -74,15 +74,15 @@ TEST_CASE("Delivery: Retry-After is kept, over the end of a call too",
   Bench bench;
   Delivery delivery = bench.delivery();
   bench.transport->answers = {{.status = 429, .retry_after = 7.0}};
-  CHECK(delivery.send("x", 30.0).outcome == Outcome::kAccepted);
+  CHECK(delivery.send("x", 1, 30.0).outcome == Outcome::kAccepted);
   CHECK(bench.pauses == std::vector<double>{7.0});
 
   bench.transport->answers = {{.status = 503, .retry_after = 20.0}};
-  CHECK(delivery.send("x", 10.0).outcome == Outcome::kRefused);
+  CHECK(delivery.send("x", 1, 10.0).outcome == Outcome::kRefused);
   const std::size_t sent = bench.transport->bodies.size();
-  CHECK(delivery.send("y", 10.0).outcome == Outcome::kRefused);
+  CHECK(delivery.send("y", 1, 10.0).outcome == Outcome::kRefused);
   CHECK(bench.transport->bodies.size() == sent);
-  CHECK(delivery.send("y", 30.0).outcome == Outcome::kAccepted);
+  CHECK(delivery.send("y", 1, 30.0).outcome == Outcome::kAccepted);
 }
 
 TEST_CASE("Delivery: without a whole answer nobody knows", "[otlp]") {
@@ -91,7 +91,7 @@ TEST_CASE("Delivery: without a whole answer nobody knows", "[otlp]") {
       GENERATE(Response{.may_have_arrived = true}, Response{.status = 502},
                Response{.status = 504});
   bench.transport->answers = {response, {.status = 503}};
-  CHECK(bench.delivery().send("x", 1.0).outcome == Outcome::kUnknown);
+  CHECK(bench.delivery().send("x", 1, 1.0).outcome == Outcome::kUnknown);
 }
 
 TEST_CASE("Delivery: what is sent is protobuf, gzip when asked for", "[otlp]") {
@@ -99,7 +99,7 @@ TEST_CASE("Delivery: what is sent is protobuf, gzip when asked for", "[otlp]") {
   bench.settings.headers = {{"authorization", "secret"}};
   bench.settings.compression = Compression::kGzip;
   const std::string text(100'000, 'x');
-  bench.delivery().send(text, 1.0);
+  bench.delivery().send(text, 1, 1.0);
   const auto& headers = bench.transport->headers;
   const auto has = [&](const char* name, const char* value) {
     return std::ranges::count(
@@ -125,13 +125,27 @@ TEST_CASE("Delivery: what is sent is protobuf, gzip when asked for", "[otlp]") {
 
 TEST_CASE("rejected_items: reads what is right, and 0 from all else",
           "[otlp]") {
-  CHECK(rejected_items({"\x0a\x02\x08\x05", 4}) == 5);
-  CHECK(rejected_items({"\x0a\x07\x08\x05\x12\x03why", 9}) == 5);
-  CHECK(rejected_items("") == 0);
-  CHECK(rejected_items("<html>not found</html>") == 0);
-  CHECK(rejected_items({"\x0a\x7f\x08", 3}) == 0);
-  CHECK(rejected_items({"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
-                        13}) == 0);  // -1
+  const auto rejected = [](std::string body, std::string type = {}) {
+    return rejected_items(
+        {.status = 200, .body = std::move(body), .content_type = type});
+  };
+  const std::string five("\x0a\x02\x08\x05", 4);
+  CHECK(rejected(five) == 5);
+  CHECK(rejected(five, "Application/X-Protobuf; v=1") == 5);
+  CHECK(rejected(five, "text/html") == 0);
+  CHECK(rejected({"\x0a\x07\x08\x05\x12\x03why", 9}) == 5);
+  CHECK(rejected("") == 0);
+  CHECK(rejected("<html>not found</html>") == 0);
+  CHECK(rejected({"\x0a\x7f\x08", 3}) == 0);
+  CHECK(rejected({"\x0a\x0b\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01",
+                  13}) == 0);  // -1
+}
+
+TEST_CASE("Delivery: no more is rejected than was sent", "[otlp]") {
+  Bench bench;
+  bench.transport->answers = {
+      {.status = 200, .body = {"\x0a\x04\x08\xff\xff\x7f", 6}}};
+  CHECK(bench.delivery().send("x", 7, 1.0).rejected == 7);
 }
 
 }  // namespace

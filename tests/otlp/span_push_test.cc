@@ -169,15 +169,15 @@ TEST_CASE("Spans: what is lost is counted by why", "[otlp]") {
   settings.span_batch = 4;
   Bench bench(settings);
   bench.end({.trace = kSampled}, 11);
-  CHECK(bench.lost("queue_full") == "3.0");
+  CHECK(bench.lost("queue_full") == "6.0");
 
   bench.transport->answers = {{.status = 400}};
   CHECK_FALSE(bench.push->run(10.0));
-  CHECK(bench.lost("not_delivered") == "4.0");
+  CHECK(bench.lost("not_delivered") == "8.0");
   CHECK(bench.push->run(10.0));
   CHECK(bench.transport->bodies.size() == 2);
   bench.end({.trace = kSampled}, 8);
-  CHECK(bench.lost("queue_full") == "3.0");
+  CHECK(bench.lost("queue_full") == "6.0");
 }
 
 TEST_CASE("Spans: clocks that went back make no span that is endless",

@@ -49,8 +49,10 @@ class VLLM_METRICS_EXPORT MetricsExporter {
   // Exports now. True: the server took it within `timeout` seconds.
   bool flush(double timeout = 5.0);
 
-  // Exports a last time, within `timeout` seconds, and ends the thread. May be
-  // called twice.
+  // Exports a last time, within `timeout` seconds, and ends the thread. What
+  // is under way then is cancelled: over HTTP at once, else as soon as
+  // Transport::send() returns. May be called twice, from two threads too; the
+  // shortest timeout counts.
   void shutdown(double timeout = 5.0);
 
  private:

@@ -47,7 +47,11 @@ class VLLM_METRICS_EXPORT SpanExporter {
   // Sends what there is. True: all of it was taken within `timeout` seconds.
   bool flush(double timeout = 5.0);
 
-  // Sends a last time, within `timeout` seconds, and ends the thread.
+  // Sends a last time, within `timeout` seconds, and ends the thread. What is
+  // under way then is cancelled: over HTTP at once, else as soon as
+  // Transport::send() returns. May be called twice, from two threads too; the
+  // shortest timeout counts. What was not sent, and what ends later, is
+  // counted as lost.
   void shutdown(double timeout = 5.0);
 
  private:

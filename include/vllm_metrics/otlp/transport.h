@@ -27,6 +27,8 @@ struct Response {
   // Without an answer: whether the server may have taken the request.
   bool may_have_arrived = false;
   std::string error = {};  // without an answer: why
+  // Of the body. What is said to be no protobuf is not looked at.
+  std::string content_type = {};
 };
 
 // How requests travel. The exporters use libcurl; derive from it to send them
