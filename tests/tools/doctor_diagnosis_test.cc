@@ -91,8 +91,13 @@ TEST_CASE("diagnose: a queue means what the KV cache says", "[tools]") {
   r = queued();
   r.running = {31.0, 32.0};
   CHECK(found(r) == Ids{"false-saturation"});
+  r.running = {32.0, 10.0};  // a limit was lowered
+  CHECK(found(r) == Ids{"false-saturation"});
   r.running = {10.0, 32.0};  // no limit is seen
   CHECK(found(r) == Ids{});
+  CHECK(diagnose(r).state == State::kUnknown);
+  CHECK(diagnose(r).why ==
+        "requests queue, and the pages do not show for what");
 }
 
 TEST_CASE("diagnose: a contradiction is not taken for saturation", "[tools]") {
@@ -201,6 +206,7 @@ TEST_CASE("diagnose: idle, and unknown", "[tools]") {
   r.running = {3.0, 3.0};
   r.generation_tokens = 0.0;
   CHECK(diagnose(r).state == State::kUnknown);
+  CHECK(diagnose(r).why == "no counter moved between the pages");
 }
 
 TEST_CASE("report_text: no line is longer than the terminal is wide",

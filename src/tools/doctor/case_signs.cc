@@ -45,11 +45,11 @@ bool queues(const Reading& r, const CaseSigns& is) {
 }
 
 // But for the one or two that have just ended.
-bool running_is_flat(const Reading& r) {
+bool running_does_not_rise(const Reading& r) {
   if (!r.running.has_value()) return false;
-  const double most = std::max(r.running->before, r.running->after);
-  const double least = std::min(r.running->before, r.running->after);
-  return least > 0.0 && most - least <= std::max(2.0, kFlat * most);
+  const auto [before, after] = *r.running;
+  return std::min(before, after) > 0.0 &&
+         after - before <= std::max(2.0, kFlat * after);
 }
 
 bool steps_are_full(const Reading& r, const CaseSigns& is) {
@@ -108,7 +108,7 @@ CaseSigns::CaseSigns(const Reading& r, const Objectives& objectives)
   queues = doctor::queues(r, *this);
   ttft_is_bad = ttft_p95 > objectives.ttft_p95;
   kv_is_full = kv_usage >= kKvIsFull;
-  running_is_flat = doctor::running_is_flat(r);
+  running_does_not_rise = doctor::running_does_not_rise(r);
   const double preemptions = r.preemptions.value_or(0.0);
   preempts = preemptions >= kFewPreemptions &&
              preemptions > (queues ? kRareInQueue : kRarePreemption) * ended;

@@ -30,8 +30,8 @@ struct CaseSigns {
   bool queues = false;
   bool ttft_is_bad = false;
   bool kv_is_full = false;
-  // As many run on both pages, though others wait: a limit of their number.
-  bool running_is_flat = false;
+  // No more run on the later page, though others wait: a limit of their number.
+  bool running_does_not_rise = false;
   bool preempts = false;
   // Most steps take as many tokens as any does, far more than requests run.
   bool steps_are_full = false;

@@ -154,7 +154,7 @@ MaybeFinding queue_saturated(const Case& c) {
 
 MaybeFinding false_saturation(const Case& c) {
   if (!c.is.queues || c.is.kv_is_full || c.is.preempts || c.is.computes ||
-      !c.is.running_is_flat)
+      !c.is.running_does_not_rise)
     return {};
   Finding found = finding(
       "false-saturation", "Requests queue though the engine has room.",
@@ -331,14 +331,20 @@ std::string_view name_of(State state) {
 
 Diagnosis diagnose(const Reading& reading, const Objectives& objectives) {
   if (!reading.is_active()) return {State::kIdle, {idle()}};
-  if (!reading.moved()) return {State::kUnknown, {}};
+  if (!reading.moved())
+    return {State::kUnknown, {}, "no counter moved between the pages"};
   const CaseSigns signs(reading, objectives);
-  Diagnosis out{State::kHealthy, {}};
+  Diagnosis out{State::kHealthy};
   for (const auto rule : kRules) {
     if (auto found = rule({reading, objectives, signs}))
       out.findings.push_back(*std::move(found));
   }
-  if (!out.findings.empty()) out.state = State::kFindings;
+  if (!out.findings.empty()) {
+    out.state = State::kFindings;
+  } else if (signs.queues) {
+    out.state = State::kUnknown;
+    out.why = "requests queue, and the pages do not show for what";
+  }
   return out;
 }
 

@@ -19,7 +19,7 @@ enum class State {
   kIdle,     // no request
   kHealthy,  // requests, and nothing to find
   kFindings,
-  kUnknown,  // requests, but nothing moved between the pages
+  kUnknown,  // requests, but the pages do not say enough of them
 };
 
 std::string_view name_of(State state);  // "idle", "healthy", ...
@@ -27,6 +27,7 @@ std::string_view name_of(State state);  // "idle", "healthy", ...
 struct Diagnosis {
   State state = State::kUnknown;
   std::vector<Finding> findings = {};  // what to look at first comes first
+  std::string_view why = {};           // it is unknown; otherwise empty
 };
 
 // The decision tree of docs/operations.md. A cause that another one explains is

@@ -93,6 +93,7 @@ Json report_json(const Reading& reading, const Diagnosis& diagnosis) {
     findings.push_back(value(finding));
   return {{"model", reading.model},
           {"state", name_of(diagnosis.state)},
+          {"why", diagnosis.why},
           {"figures", figures(reading)},
           {"findings", std::move(findings)}};
 }

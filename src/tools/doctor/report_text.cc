@@ -210,7 +210,7 @@ std::string report_text(const Reading& reading, const Diagnosis& diagnosis,
                   kGreen);
       break;
     case State::kUnknown:
-      out.paragraph("", "Cannot tell: no counter moved between the pages.");
+      out.paragraph("", fmt::format("Cannot tell: {}.", diagnosis.why));
       break;
     case State::kFindings:
       for (std::size_t i = 0; i < diagnosis.findings.size(); ++i)

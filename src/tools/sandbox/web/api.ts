@@ -45,7 +45,7 @@ export interface Finding {
 
 export interface Diagnosis {
   seconds: number;
-  models: { model: string; state: string; findings: Finding[] }[];
+  models: { model: string; state: string; why: string; findings: Finding[] }[];
 }
 
 async function answer<T>(response: Response): Promise<T> {

@@ -288,8 +288,8 @@ class Sandbox {
       if (models.length === 0) {
         parts.push(make("p", `It needs ten seconds of virtual time since the last change: ${seconds.toFixed(0)} so far.`, "hint"));
       }
-      for (const { state, findings } of models) {
-        if (findings.length === 0) parts.push(make("p", `${state}, over ${seconds.toFixed(0)} s.`));
+      for (const { state, why, findings } of models) {
+        if (findings.length === 0) parts.push(make("p", `${state}${why && `: ${why}`}, over ${seconds.toFixed(0)} s.`));
         for (const finding of findings) {
           const article = make("article");
           article.dataset.finding = finding.id;
