@@ -29,6 +29,9 @@
 #include "pushed_step.h"
 #endif
 #include "ratio_table.h"
+#ifdef VLLM_METRICS_HAS_SANDBOX
+#include "sandbox_ratio.h"
+#endif
 #include "scraped_step.h"
 #include "second_thread.h"
 #include "served_step.h"
@@ -466,6 +469,10 @@ int run(const char* file_name) {
   headline("A step while 200 clients scrape over HTTP, among 100 hostile ones");
   measure_disturbed_step(ratios, "served", time_served_step);
   measure_pushed_step(ratios);
+#ifdef VLLM_METRICS_HAS_SANDBOX
+  headline("A step of vllm-metrics-sim, its page asked for without pause");
+  measure_sandbox(ratios);
+#endif
   measure_two_writers(ratios);
 
   return tell(ratios, file_name) ? EXIT_SUCCESS : EXIT_FAILURE;
