@@ -24,3 +24,11 @@ add_test(NAME sandbox.browser
     $<TARGET_FILE:vllm-metrics-sim> ${driver} ${VLLM_METRICS_CHROMIUM})
 set_tests_properties(sandbox.browser PROPERTIES
   FIXTURES_REQUIRED sandbox_driver LABELS source TIMEOUT 240)
+
+# `./dev soak` runs it.
+add_test(NAME sandbox.soak CONFIGURATIONS soak
+  COMMAND ${VLLM_METRICS_NODE}
+    ${CMAKE_CURRENT_SOURCE_DIR}/sandbox/browser_soak.mjs
+    $<TARGET_FILE:vllm-metrics-sim> ${driver} ${VLLM_METRICS_CHROMIUM})
+set_tests_properties(sandbox.soak PROPERTIES
+  FIXTURES_REQUIRED sandbox_driver LABELS source TIMEOUT 900)

@@ -1,47 +1,13 @@
 // The page, as somebody in front of it has it:
 //   node browser_test.mjs SIMULATOR NODE_MODULES_FOLDER CHROMIUM [SCREENSHOTS]
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { createRequire } from "node:module";
 import { join } from "node:path";
+import { openSandbox } from "./sandbox_page.mjs";
 
 const [program, driver, executablePath, screenshots] = process.argv.slice(2);
-const { chromium } = createRequire(join(driver, "x"))("playwright-core");
-
-const simulator = spawn(program, [
-  "--listen", "127.0.0.1:0", "--log-interval", "0", "--speed", "50",
-  "--enable-mfu-metrics"]);
-let printed = "";
-while (!/sandbox is at \S+/.test(printed)) {
-  printed += String((await once(simulator.stdout, "data"))[0]);
-}
-const address = /sandbox is at (\S+)/.exec(printed)[1];
-
-const browser = await chromium.launch({
-  executablePath, args: ["--no-sandbox", "--disable-gpu"] });
-const context = await browser.newContext({ viewport: { width: 1440, height: 1000 } });
-const faults = [];
-const page = await context.newPage();
-page.setDefaultTimeout(60000);
-page.on("console", (message) => {
-  if (["error", "warning"].includes(message.type())) faults.push(message.text());
-});
-page.on("pageerror", (error) => faults.push(error.message));
-page.on("request", (request) => {
-  if (!request.url().startsWith(address) && !request.url().startsWith("data:")) {
-    faults.push(`asked another host: ${request.url()}`);
-  }
-});
-
-// page.waitForFunction() would need eval, which the page's own policy forbids.
-const until = async (condition, argument) => {
-  const end = Date.now() + 60000;
-  while (!(await page.evaluate(condition, argument))) {
-    assert.ok(Date.now() < end, `60 s without ${condition} of ${argument}`);
-    await page.waitForTimeout(100);
-  }
-};
+const { address, page, faults, until, close } = await openSandbox(
+  program, driver, executablePath,
+  ["--speed", "50", "--enable-mfu-metrics"]);
 const state = async () => (await fetch(`${address}api/state`)).json();
 const turn = async (name, value) => {
   await page.fill(`#c-${name}`, String(value));
@@ -93,7 +59,8 @@ const tests = {
     await page.click('[data-scenario="healthy"]');
     const controls = await (await fetch(`${address}api/controls`)).json();
     for (const control of controls) {
-      if (["model", "turns", "think-time"].includes(control.name)) continue;
+      // Those that need others; effects_test.py turns them.
+      if (["model", "turns", "think-time", "enable-expert-parallel"].includes(control.name)) continue;
       const place = `#c-${control.name}`;
       const from = (await state()).parameters[control.name];
       if (control.kind === "turn") await page.click(place);
@@ -177,6 +144,5 @@ for (const [name, test] of Object.entries(tests)) {
     faults.length = 0;
   }
 }
-await browser.close();
-simulator.kill("SIGTERM");
+await close();
 process.exitCode = failed === 0 ? 0 : 1;

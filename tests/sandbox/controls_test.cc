@@ -88,6 +88,9 @@ TEST_CASE("Session: an order is taken whole or not at all", "[sandbox]") {
   CHECK_FALSE(session.order({{"speed", 10}, {"fast", true}}).ok());
   CHECK_FALSE(session.order({{"parameters", {{"model", "dense-70b"}}}}).ok());
   CHECK_FALSE(session.order({{"parameters", {{"turns", 3}}}}).ok());
+  CHECK(session.order({{"parameters", {{"enable-expert-parallel", true}}}})
+            .message() ==
+        "enable-expert-parallel = on; allowed: only for a model with experts");
   CHECK_FALSE(session.order(Json::array()).ok());
   CHECK(session.state() == before);
 

@@ -95,6 +95,11 @@ class Effects(sandbox_program.SandboxTest):
         self.assertEqual(long.grown(REFUSED), 0)
         self.assertGreater(short.grown(REFUSED), 0)
 
+    def test_memory_and_hit_rate(self):
+        little, much = self.turned("cache-thrashing",
+                                   {"gpu-memory-utilization": 0.95})
+        self.assertGreater(much.hit_rate(), 1.1 * little.hit_rate())
+
     def test_block_size(self):
         fine, coarse = self.turned(
             "healthy", {"block-size": 256}, **{"concurrency": 30,
@@ -123,6 +128,16 @@ class Effects(sandbox_program.SandboxTest):
         self.assertLess(two.mean(ITL), one.mean(ITL))
         flops = "vllm:estimated_flops_per_gpu_total"
         self.assertLess(two.rate(flops), 0.7 * one.rate(flops))
+
+    def test_expert_parallel(self):
+        # A GPU has half the experts, and reads what is routed to them only.
+        # Every step is the same prompt, so nothing else moves.
+        all_of_it, half = self.turned(
+            "healthy", {"enable-expert-parallel": True},
+            **{"model": "moe-30b", "tensor-parallel-size": 2,
+               "concurrency": 1, "prompt-spread": 0, "prefix-share": 0,
+               "output-tokens": 1, "output-spread": 0})
+        self.assertLess(half.bytes_per_step(), all_of_it.bytes_per_step())
 
     def test_engines(self):
         one, four = self.turned("clients-give-up", {"engines": 4})

@@ -102,6 +102,11 @@ class Span:
         return (self.grown("vllm:prefix_cache_hits_total") /
                 self.grown("vllm:prefix_cache_queries_total"))
 
+    def bytes_per_step(self):
+        moved = [self.grown(f"vllm:estimated_{way}_bytes_per_gpu_total")
+                 for way in ("read", "write")]
+        return sum(moved) / self.grown("vllm:iteration_tokens_total_count")
+
     def level(self, name):
         return (self.before.sum(name) + self.last.sum(name)) / 2
 

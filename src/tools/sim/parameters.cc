@@ -237,6 +237,10 @@ absl::Status check_together(const Parameters& parameters) {
                        "only with a limit on num-gpu-blocks, as without one "
                        "no block is ever given up");
   }
+  if (engine.enable_expert_parallel && engine.shape.num_moe_layers == 0) {
+    return not_allowed("enable-expert-parallel", "on",
+                       "only for a model with experts");
+  }
   if (workload.concurrency == 0 && workload.turns > 1) {
     return not_allowed("turns", fmt::format("{}", workload.turns),
                        "1 without concurrency, whose clients have the "

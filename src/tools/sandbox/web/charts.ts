@@ -61,9 +61,16 @@ export function clock(seconds: number): string {
   return `${minutes}:${String(s % 60).padStart(2, "0")}`;
 }
 
-// Points of the past, thinned where they are old: so many, however long it runs.
+// The past hour, which is the longest window: each poll of its last minutes,
+// before them a point now and then. Seconds are virtual, so that there are no more
+// points however slowly they pass.
 export class History {
-  static readonly kMost = 1500;
+  static readonly kSeconds = 3600;
+  static readonly kFine = 300;
+  static readonly kFineGap = 0.25;
+  static readonly kCoarseGap = 4;
+  static readonly kThinEvery = 64; // points; at most 2025 are left then
+  private fresh = 0;
   private points: { seconds: number; figures: Figures }[] = [];
 
   clear(): void {
@@ -71,15 +78,22 @@ export class History {
   }
 
   add(seconds: number, figures: Figures): void {
+    const before = this.points[this.points.length - 2];
+    if (before && seconds - before.seconds < History.kFineGap) this.points.pop();
     this.points.push({ seconds, figures });
-    if (this.points.length > History.kMost) {
-      const old = History.kMost - 300;
-      this.points = this.points.filter((_, i) => i >= old || i % 2 === 0);
-    }
+    if (++this.fresh >= History.kThinEvery) this.thin(seconds);
   }
 
-  get length(): number {
-    return this.points.length;
+  private thin(now: number): void {
+    let kept = -Infinity;
+    this.fresh = 0;
+    this.points = this.points.filter(({ seconds }) => {
+      const age = now - seconds;
+      if (age > History.kSeconds) return false;
+      if (age > History.kFine && seconds - kept < History.kCoarseGap) return false;
+      kept = seconds;
+      return true;
+    });
   }
 
   get last(): Figures | null {

@@ -20,6 +20,7 @@ const upward: Record<string, Expected> = {
   "speculative-tokens": { stepTokens: 1, itl: 1, tpot: -1 },
   "acceptance-rate": { tpot: -1, output: 1 },
   "tensor-parallel-size": { flops: -1, itl50: -1, kv: -1 },
+  "enable-expert-parallel": { stepBytes: -1 },
   engines: { waiting: -1, queue: -1, kv: -1 },
   "enforce-eager": { itl50: 1 },
   rate: { running: 1, kv: 1, output: 1 },

@@ -33,6 +33,7 @@ export const kinds: Record<string, Kind> = {
   hits: { label: "Prefix hit rate", unit: "%" },
   flops: { label: "Arithmetic per GPU", unit: "TFLOP/s" },
   bytes: { label: "Memory traffic per GPU", unit: "GB/s" },
+  stepBytes: { label: "Memory traffic of a step per GPU", unit: "GB" },
   tensor: { label: "Tensor pipe active", unit: "%" },
   dram: { label: "DRAM active", unit: "%" },
   refused: { label: "Refused requests", unit: "/s" },
@@ -52,6 +53,8 @@ export function figures(before: MetricsPage, after: MetricsPage): Figures {
   const spent = (name: string) => taken(before.histogram(name), after.histogram(name));
   const level = (name: string, label = "") =>
     (before.sum(name, label) + after.sum(name, label)) / 2;
+  const moved = (grown("vllm:estimated_read_bytes_per_gpu_total") +
+    grown("vllm:estimated_write_bytes_per_gpu_total")) / 1e9;
   const engines = Math.max(1, after.count("vllm:num_requests_running"));
 
   const out: Figures = {
@@ -66,8 +69,7 @@ export function figures(before: MetricsPage, after: MetricsPage): Figures {
     computed: rate("vllm:prompt_tokens_by_source_total", 'source="local_compute"'),
     hits: (100 * grown("vllm:prefix_cache_hits_total")) / grown("vllm:prefix_cache_queries_total"),
     flops: rate("vllm:estimated_flops_per_gpu_total") / engines / 1e12,
-    bytes: (rate("vllm:estimated_read_bytes_per_gpu_total") +
-      rate("vllm:estimated_write_bytes_per_gpu_total")) / engines / 1e9,
+    bytes: moved / elapsed / engines,
     tensor: 100 * after.mean("DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"),
     dram: 100 * after.mean("DCGM_FI_PROF_DRAM_ACTIVE"),
     refused: rate("vllm_metrics_sim_requests_refused_total"),
@@ -80,6 +82,7 @@ export function figures(before: MetricsPage, after: MetricsPage): Figures {
   }
   const steps = spent("vllm:iteration_tokens_total");
   out.stepTokens = mean(steps);
+  out.stepBytes = moved / steps.count;
   out.stepTokens99 = quantile(steps, 0.99);
   out.tpot = 1e3 * mean(spent("vllm:request_time_per_output_token_seconds"));
   const parts = ["queue", "prefill", "decode"];
