@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -256,6 +257,14 @@ void StepSection::record(const SleepState& state) {
   set(MetricId::kEngineSleepState, asleep && state.level == 2 ? 1 : 0, 2);
 }
 
+// Gauges have the time of their setting, 0 for none, and the latest one counts
+// where processes share them: a clock that shows nonsense is an early one.
+constexpr double kEarliest = std::numeric_limits<double>::min();
+
+bool is_time(double now) {
+  return now >= kEarliest && now <= std::numeric_limits<double>::max();
+}
+
 }  // namespace
 
 struct PrometheusStatLogger::State {
@@ -265,7 +274,8 @@ struct PrometheusStatLogger::State {
         places(options.engine_indexes) {}
 
   StepSection section(std::size_t engine) const {
-    return {layout, banks->bank(engine), options.clock->coarse_wall()};
+    const double now = options.clock->coarse_wall();
+    return {layout, banks->bank(engine), is_time(now) ? now : kEarliest};
   }
 
   absl::Status add_banks();

@@ -5,9 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -48,6 +50,27 @@ std::size_t cell_bytes(const SeriesStore::Request& request) {
   return is_in_banks(form_of(request.form))
              ? request.banks * Banks::stride(request.cell_count)
              : to_line(request.cell_count * sizeof(std::uint64_t));
+}
+
+// Gives a new file its blocks. Returns an errno value. A signal would interrupt
+// it, and a timer's do so every time.
+int allocate(int file, std::size_t bytes) noexcept {
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const int error = ::posix_fallocate(file, 0, static_cast<off_t>(bytes));
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return error;
+}
+
+// Without a lock, which strerror() may take.
+const char* text_of(int error) noexcept {
+#ifdef __GLIBC__
+  return ::strerrordesc_np(error);
+#else
+  return error == ENOSPC ? "No space left on device" : "it cannot be made";
+#endif
 }
 
 // Banks of zeros where those of `block` are.
@@ -148,7 +171,7 @@ int Segment::make_file(const ProcessIdentity& owner, void*& memory) noexcept {
     if (file.value() < 0 && errno != EEXIST) return errno;
   }
   // All of it now: a disk that is full later is nobody's SIGBUS.
-  int error = ::posix_fallocate(file.value(), 0, static_cast<off_t>(bytes_));
+  int error = allocate(file.value(), bytes_);
   if (error == 0) {
     memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED,
                     file.value(), 0);
@@ -175,13 +198,29 @@ int Segment::show_file() noexcept {
   return error;
 }
 
+// From inside fork(): nothing but a system call.
+void Segment::say_it_is_alone(int error) const noexcept {
+  std::array<char, 512> text;
+  const int size = std::snprintf(
+      text.data(), text.size(),
+      "vllm_metrics: what process %d counts is on no page: a segment of %zu "
+      "bytes in %s: %s\n",
+      ::getpid(), bytes_, folder_.c_str(), text_of(error));
+  const auto most = static_cast<int>(text.size()) - 1;
+  if (::write(STDERR_FILENO, text.data(),
+              static_cast<std::size_t>(std::clamp(size, 0, most))) < 0) {
+    // Nobody listens.
+  }
+}
+
 // In the child, which has one thread. Without a file (no room, no folder) its
 // series go on in private memory, seen by nobody.
 void Segment::begin_child() noexcept {
   void* memory = nullptr;
-  const bool has_file =
-      make_file(ProcessIdentity::of_this_process(), memory) == 0;
+  const int error = make_file(ProcessIdentity::of_this_process(), memory);
+  const bool has_file = error == 0;
   if (!has_file) {
+    say_it_is_alone(error);
     memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;

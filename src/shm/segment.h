@@ -61,6 +61,7 @@ class Segment final : public ForkAware {
     if (in_child) begin_child();
     mutex_.unlock();
   }
+  void say_it_is_alone(int error) const noexcept;
   void begin_child() noexcept ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   BlockHeader* reopen(std::string_view schema,
                       const SeriesStore::Request& request)

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/shm/page_judge.h"
 #include "tests/shm/recorders.h"
 #include "tests/shm/shared_folder.h"
 #include "vllm_metrics/shm/segment_format.h"
@@ -23,90 +24,6 @@
 namespace {
 
 using namespace vllm_metrics;  // NOLINT
-
-// Holds every page against the ones before it and against itself.
-class PageJudge {
- public:
-  void judge(const Registry& registry) {
-    registry.snapshot(snapshot_);
-    CHECK(no_counter_falls());
-    const std::string page(format_.render(snapshot_));
-    CHECK(histograms_agree(page));
-    const double torn = sample(page, "vllm_metrics_torn_banks");
-    CHECK(torn >= torn_);
-    torn_ = torn;
-    const double ended =
-        sample(page, of_engine("vllm:e2e_request_latency_seconds_count"));
-    const auto steps_of = [&](const char* name, double per_step) {
-      return sample(page, of_engine(name)) / per_step;
-    };
-    // Of different families, at most the steps that somebody died in.
-    CHECK(std::abs(steps_of("vllm:prompt_tokens_total", kPromptTokens) -
-                   ended) <= torn);
-    CHECK(std::abs(
-              steps_of("vllm:inter_token_latency_seconds_count", kLatencies) -
-              ended) <= torn);
-  }
-
-  double torn() const { return torn_; }
-
- private:
-  bool no_counter_falls() {
-    for (const SchemaFamily& family : snapshot_.schema->families) {
-      if (family.family.kind == MetricKind::kGauge) continue;
-      for (const Series& series : family.series) {
-        std::string key = family.family.name;
-        for (const Label& label : series.labels) key += label.value + ',';
-        std::vector<double>& before = before_[key];
-        std::vector<double> now;
-        if (family.family.kind == MetricKind::kHistogram) {
-          for (const auto n : snapshot_.buckets(series))
-            now.push_back(static_cast<double>(n));
-          now.push_back(snapshot_.sum(series));
-        } else if (family.family.number == CounterNumber::kInteger) {
-          now.push_back(static_cast<double>(snapshot_.integer(series)));
-        } else {
-          now.push_back(snapshot_.real(series));
-        }
-        before.resize(now.size());
-        for (std::size_t i = 0; i < now.size(); ++i) {
-          if (now[i] < before[i]) {
-            UNSCOPED_INFO(key << " fell from " << before[i] << " to "
-                              << now[i]);
-            return false;
-          }
-        }
-        before = std::move(now);
-      }
-    }
-    return true;
-  }
-
-  // Buckets rise along the page to `_count`.
-  static bool histograms_agree(const std::string& page) {
-    std::istringstream lines(page);
-    std::string line;
-    double last = 0.0;
-    while (std::getline(lines, line)) {
-      const double value =
-          std::strtod(line.c_str() + line.rfind(' ') + 1, nullptr);
-      if (line.find("_bucket{") != std::string::npos) {
-        if (value < last) return false;
-        last = value;
-      } else {
-        const std::string name = line.substr(0, line.find_first_of("{ "));
-        if (name.ends_with("_count") && value != last) return false;
-        last = 0.0;
-      }
-    }
-    return true;
-  }
-
-  Snapshot snapshot_;
-  TextFormat format_;
-  std::map<std::string, std::vector<double>> before_;
-  double torn_ = 0.0;
-};
 
 // The file of process `pid`, open.
 int open_segment(const SharedFolder& folder, pid_t pid) {
@@ -347,49 +264,4 @@ TEST_CASE(
   const double total = sample(page_of(*shared->registry()), "c_total");
   CHECK(total <= processes);
   CHECK(sample(page_of(*shared->registry()), "c_total") == total);
-}
-
-TEST_CASE(
-    "SharedRegistry: loggers that throw and clocks that step back do no "
-    "harm to the page",
-    "[shm]") {
-  class Throwing final : public StatLoggerBase {
-   public:
-    std::string_view name() const override { return "throwing"; }
-    void record(const StepRecord&) override {
-      allocated_.emplace_back(1000, 'x');
-      throw std::runtime_error("no");
-    }
-    void log() override { throw std::runtime_error("no"); }
-
-   private:
-    std::vector<std::string> allocated_;
-  };
-  const SharedFolder folder;
-  const auto shared = folder.open();
-  const auto clock = std::make_shared<WallClock>(1000.0);
-  auto options = options_on(shared->registry());
-  options.clock = clock;
-  options.factories.emplace_back(AggregateStatLoggerFactory(
-      [](const StatLoggerOptions&)
-          -> absl::StatusOr<std::unique_ptr<StatLoggerBase>> {
-        return std::make_unique<Throwing>();
-      }));
-  const auto manager = manager_of(std::move(options));
-  const IterationStats step = a_step();
-  SchedulerStats scheduler;
-  PageJudge judge;
-  for (const double now : {1000.0, 900.0, 2000.0, 1.0}) {
-    clock->now = now;
-    scheduler.num_running_reqs++;
-    manager->record(&scheduler, &step);
-    manager->log();
-    judge.judge(*shared->registry());
-    CHECK(sample(page_of(*shared->registry()),
-                 of_engine("vllm:num_requests_running")) ==
-          static_cast<double>(scheduler.num_running_reqs));
-  }
-  CHECK(sample(page_of(*shared->registry()),
-               R"(vllm_metrics_logger_errors_total{logger="throwing",)"
-               R"(model_name="m"})") == 8.0);
 }
