@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <utility>
 
+#include "src/exposition/exemplar_text.h"
 #include "src/exposition/text_escape.h"
 #include "vllm_metrics/exposition/number_text.h"
 
@@ -71,7 +71,6 @@ std::uint32_t bucket_count(const Series& series) {
 constexpr std::string_view kTraceId = " # {trace_id=\"";
 constexpr std::string_view kSpanId = "\",span_id=\"";
 constexpr std::string_view kExemplarEnd = "\"} ";
-constexpr std::size_t kWordDigits = 16;
 constexpr std::size_t kMaxExemplarText = kTraceId.size() + kSpanId.size() +
                                          kExemplarEnd.size() + 3 * kWordDigits +
                                          2 * kMaxNumberText + 1;
@@ -81,24 +80,16 @@ char* append(char* out, std::string_view text) {
   return out + text.size();
 }
 
-char* append_hex(char* out, std::uint64_t word) {
-  for (std::size_t i = kWordDigits; i-- > 0; word >>= 4)
-    out[i] = "0123456789abcdef"[word & 15];
-  return out + kWordDigits;
-}
-
-// Milliseconds, in plain digits: some readers take a time apart at its point,
-// and are misled by an exponent. A time may be left out, and is if the clock
-// is none.
+// In plain digits: some readers take a time apart at its point, and are misled
+// by an exponent.
 char* append_time(char* out, double seconds) {
-  constexpr double kEnd = 1e12;
-  if (!(seconds >= 0.0 && seconds < kEnd)) return out;
-  const auto ms = static_cast<std::uint64_t>(std::llround(seconds * 1e3));
+  const auto ms = milliseconds(seconds);
+  if (!ms) return out;
   *out++ = ' ';
-  out = std::to_chars(out, out + kMaxNumberText, ms / 1000).ptr;
+  out = std::to_chars(out, out + kMaxNumberText, *ms / 1000).ptr;
   *out++ = '.';
   for (std::uint64_t unit = 100; unit != 0; unit /= 10)
-    *out++ = static_cast<char>('0' + ms / unit % 10);
+    *out++ = static_cast<char>('0' + *ms / unit % 10);
   return out;
 }
 

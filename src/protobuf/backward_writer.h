@@ -49,6 +49,11 @@ class BackwardWriter {
     put_real(at_, value);
     key(field, protozero::pbf_wire_type::fixed64);
   }
+  void text(std::uint32_t field, std::string_view text) noexcept {
+    const char* const end = at_;
+    bytes(text);
+    message(field, end);
+  }
   // The message that was written since at() was `end`.
   void message(std::uint32_t field, const char* end) noexcept {
     varint(static_cast<std::uint64_t>(end - at_));

@@ -1,5 +1,6 @@
 #include "vllm_metrics/protobuf/protobuf_format.h"
 
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -9,9 +10,11 @@
 #include <protozero/pbf_writer.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "src/exposition/exemplar_text.h"
 #include "src/protobuf/backward_writer.h"
 #include "vllm_metrics/registry/registry.h"
 
@@ -45,7 +48,10 @@ enum : std::uint32_t {
 };
 }
 namespace bucket_field {
-enum : std::uint32_t { kCumulativeCount = 1, kUpperBound = 2 };
+enum : std::uint32_t { kCumulativeCount = 1, kUpperBound = 2, kExemplar = 3 };
+}
+namespace exemplar_field {
+enum : std::uint32_t { kLabel = 1, kValue = 2, kTimestamp = 3 };
 }
 namespace span_field {
 enum : std::uint32_t { kOffset = 1, kLength = 2 };
@@ -60,6 +66,7 @@ constexpr std::size_t kMostReal = 9;  // with its key
 constexpr std::size_t kMostBucket = 2 + 1 + kMostVarint + kMostReal;
 constexpr std::size_t kMostNativeBucket = 1 + kMostVarint + 16;
 constexpr std::size_t kMostHistogram = 128;
+constexpr std::size_t kMostExemplar = 128;
 
 int type_of(MetricKind kind) {
   switch (kind) {
@@ -209,7 +216,8 @@ void ProtobufFormat::State::prepare_histograms(const SchemaFamily& family) {
     histograms.back().series.labels = {};
     page_size += histogram_bytes.size() - before +
                  series.bounds->bucket_count() * kMostBucket +
-                 series.native_buckets * kMostNativeBucket + kMostHistogram;
+                 series.native_buckets * kMostNativeBucket +
+                 series.exemplars * kMostExemplar + kMostHistogram;
   }
 }
 
@@ -275,6 +283,30 @@ void write_native(BackwardWriter& out, const NativeView& native) {
   out.signed_number(kSchema, native.schema);
 }
 
+// Of a bucket, the last byte first.
+void write_exemplar(BackwardWriter& out, const Exemplar& exemplar) {
+  const char* const end = out.at();
+  if (const auto ms = milliseconds(exemplar.timestamp)) {
+    out.number(time_field::kNanos, *ms % 1000 * 1'000'000);
+    out.number(time_field::kSeconds, *ms / 1000);
+    out.message(exemplar_field::kTimestamp, end);
+  }
+  out.real(exemplar_field::kValue, exemplar.value);
+  const auto label = [&out](std::string_view name, std::string_view value) {
+    const char* const label_end = out.at();
+    out.text(label_field::kValue, value);
+    out.text(label_field::kName, name);
+    out.message(exemplar_field::kLabel, label_end);
+  };
+  std::array<char, 2 * kWordDigits> hex;
+  char* const behind = append_hex(hex.data(), exemplar.span_id);
+  label("span_id", {hex.data(), behind});
+  append_hex(append_hex(hex.data(), exemplar.trace_id[0]),
+             exemplar.trace_id[1]);
+  label("trace_id", {hex.data(), hex.size()});
+  out.message(bucket_field::kExemplar, end);
+}
+
 }  // namespace
 
 // Prefixes and numbers of one series, the last first.
@@ -300,6 +332,8 @@ void ProtobufFormat::State::write_histogram(BackwardWriter& out,
   std::uint64_t cumulative = count;
   for (std::size_t b = buckets.size(); b-- > 0;) {
     const char* const bucket_end = out.at();
+    const Exemplar exemplar = from.exemplar(series, b);
+    if (exemplar.valid()) write_exemplar(out, exemplar);
     out.real(bucket_field::kUpperBound,
              b < bounds.size() ? bounds[b]
                                : std::numeric_limits<double>::infinity());

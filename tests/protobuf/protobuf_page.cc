@@ -2,6 +2,8 @@
 // it. With --native instead: a page with native histograms, and what is in
 // them to standard error, a line each:
 //   COUNT SUM SCHEMA THRESHOLD ZEROS INDEX:COUNT ...
+// With --exemplars: a page with exemplars, some of series with native buckets,
+// and the same as OpenMetrics to standard error.
 
 #include <algorithm>
 #include <bit>
@@ -17,6 +19,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/exposition/traced_requests.h"
+#include "vllm_metrics/exposition/open_metrics.h"
 #include "vllm_metrics/exposition/page_snapshot.h"
 #include "vllm_metrics/exposition/text_parser.h"
 #include "vllm_metrics/primitives/native_words.h"
@@ -99,7 +103,16 @@ int write_native() {
   return 0;
 }
 
+int write_exemplars() {
+  const Snapshot snapshot =
+      snapshot_of_traced_requests(NativeHistogramOptions{});
+  std::cout << protobuf::ProtobufFormat().render(snapshot);
+  std::cerr << OpenMetrics().render(snapshot);
+  return 0;
+}
+
 int run(const char* path) {
+  if (path == std::string_view("--exemplars")) return write_exemplars();
   if (path == std::string_view("--native")) return write_native();
   std::ifstream file(path, std::ios::binary);
   const std::string text(std::istreambuf_iterator<char>(file), {});

@@ -1,11 +1,13 @@
 """Protobuf's own code, made from the published schema, reads our pages: of every
-golden trace all that the text page says, and of native histograms all counts."""
+golden trace all that the text page says, of native histograms all counts, and the
+exemplars of the OpenMetrics page."""
 
 import argparse
 import importlib
 import math
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -99,6 +101,41 @@ def samples_of_text(page):
     return samples
 
 
+def exemplars_of(families):
+    """Name, labels and bound to trace id, span id, value and milliseconds."""
+    found = {}
+    for family in families:
+        for metric in family.metric:
+            labels = {pair.name: pair.value for pair in metric.label}
+            for bucket in metric.histogram.bucket:
+                if not bucket.HasField("exemplar"):
+                    continue
+                exemplar = bucket.exemplar
+                names = [pair.name for pair in exemplar.label]
+                assert names == ["trace_id", "span_id"], names
+                ids = [pair.value for pair in exemplar.label]
+                time = exemplar.timestamp
+                assert time.nanos % 1_000_000 == 0, time
+                milliseconds = time.seconds * 1000 + time.nanos // 1_000_000
+                key = (family.name, labels["engine"], number(bucket.upper_bound))
+                found[key] = (*ids, exemplar.value, milliseconds)
+    return found
+
+
+def exemplars_of_text(page):
+    """The same of an OpenMetrics page."""
+    pattern = (
+        r'^(\S+)_bucket\{engine="(\w+)",le="([^"]+)".* '
+        r'# \{trace_id="(\w+)",span_id="(\w+)"\} (\S+) (\d+)\.(\d{3})$'
+    )
+    return {
+        (name, engine, number(float(le))): (trace, span, float(value), int(s + ms))
+        for name, engine, le, trace, span, value, s, ms in re.findall(
+            pattern, page, re.MULTILINE
+        )
+    }
+
+
 def native_buckets(histogram):
     """Index to count, from spans and deltas."""
     buckets = {}
@@ -174,6 +211,17 @@ class Pages(unittest.TestCase):
         # 1.0, 1.1 and 1.4 are buckets 0, 2 and 4; 2.0 is 8.
         lengths = [span.length for span in gaps.positive_span]
         self.assertEqual(lengths, [1, 5, 1, 1, 1])
+
+    def test_exemplars_are_those_of_the_open_metrics_page(self):
+        families, page = self.families("--exemplars")
+        expected = exemplars_of_text(page)
+        self.assertGreater(len(expected), 5)
+        self.assertEqual(len(expected), page.count("trace_id"))
+        self.assertEqual(exemplars_of(families), expected)
+        latency = next(
+            f for f in families if f.name == "vllm:e2e_request_latency_seconds"
+        )
+        self.assertTrue(latency.metric[0].histogram.positive_span)
 
 
 def main():
