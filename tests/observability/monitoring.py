@@ -3,13 +3,13 @@ engines, and pages that grow for what no simulator has."""
 
 import concurrent.futures
 import contextlib
-import http.server
+import itertools
 import json
 import pathlib
 import re
 import socket
 import subprocess
-import threading
+import sys
 import time
 import urllib.error
 import urllib.parse
@@ -18,6 +18,9 @@ import urllib.request
 import yaml
 
 HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent))
+from page_server import PageServer  # noqa: E402
+
 HANG_GUARD_SECONDS = 120
 SCRAPES = 12
 GROWS = "$n"
@@ -91,35 +94,6 @@ def page_of(metric):
     return "\n".join(lines) + "\n"
 
 
-class GrowingPage:
-    """Serves a page, with the number of the scrape for GROWS."""
-
-    def __init__(self, text):
-        scrapes = iter(range(1, 1_000_000))
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                body = text.replace(GROWS, str(next(scrapes))).encode("utf-8")
-                self.send_response(200)
-                self.send_header("Content-Type", "text/plain; version=0.0.4")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_):
-                pass
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-        self.thread.start()
-        self.target = f"127.0.0.1:{self.server.server_address[1]}"
-
-    def stop(self):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
-
-
 class Monitoring:
     """Everything runs, and Prometheus has scraped each target a dozen times, when
     the constructor returns; stop() ends what it started."""
@@ -185,7 +159,9 @@ class Monitoring:
         return wait_for("the simulator's URL", target)
 
     def _page(self, text):
-        page = GrowingPage(text)
+        """With the number of the scrape for GROWS."""
+        scrapes = itertools.count(1)
+        page = PageServer(lambda: text.replace(GROWS, str(next(scrapes))))
         self.stack.callback(page.stop)
         return page.target
 

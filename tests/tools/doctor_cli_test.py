@@ -2,14 +2,15 @@
 reports, its exit status, and what it says when it cannot tell."""
 
 import argparse
-import http.server
 import json
 import pathlib
 import subprocess
 import sys
 import tempfile
-import threading
 import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from page_server import PageServer  # noqa: E402
 
 HEALTHY, FOUND, CANNOT_TELL = 0, 1, 2
 
@@ -29,29 +30,13 @@ def page(tokens, waiting=0, model="acme/one"):
     )
 
 
-class Server:
-    """Answers one page after the other, the last one for ever."""
-
-    def __init__(self, test, *pages, status=200):
-        answers = list(pages)
-
-        class Handler(http.server.BaseHTTPRequestHandler):
-            def do_GET(self):
-                text = answers.pop(0) if len(answers) > 1 else answers[0]
-                self.send_response(status)
-                self.end_headers()
-                self.wfile.write(text.encode())
-
-            def log_message(self, *_):
-                pass
-
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        test.addCleanup(thread.join)
-        test.addCleanup(server.server_close)
-        test.addCleanup(server.shutdown)
-        self.url = f"http://127.0.0.1:{server.server_port}/metrics"
+def serve(test, *pages, status=200):
+    """The URL of a server of one page after the other, the last one for ever."""
+    answers = list(pages)
+    server = PageServer(
+        lambda: answers.pop(0) if len(answers) > 1 else answers[0], status)
+    test.addCleanup(server.stop)
+    return server.url
 
 
 class Doctor(unittest.TestCase):
@@ -120,23 +105,23 @@ class Doctor(unittest.TestCase):
         self.assertIn("since its start", result.stdout)
 
     def test_server(self):
-        server = Server(self, page(10, waiting=9), page(20, waiting=8))
-        result = self.run_doctor(server.url, "--interval", "0.1", "--json")
+        url = serve(self, page(10, waiting=9), page(20, waiting=8))
+        result = self.run_doctor(url, "--interval", "0.1", "--json")
         self.assertEqual(result.returncode, FOUND, result.stderr)
         (model,) = json.loads(result.stdout)["models"]
         self.assertGreaterEqual(model["figures"]["elapsed_seconds"], 0.1)
 
     def test_gpus(self):
-        gpus = Server(self, "DCGM_FI_PROF_DRAM_ACTIVE 0.5\n")
-        server = Server(self, page(10), page(20))
-        result = self.run_doctor(server.url, "--interval", "0.1", "--json",
-                                 "--dcgm", gpus.url)
+        gpus = serve(self, "DCGM_FI_PROF_DRAM_ACTIVE 0.5\n")
+        url = serve(self, page(10), page(20))
+        result = self.run_doctor(url, "--interval", "0.1", "--json",
+                                 "--dcgm", gpus)
         (model,) = json.loads(result.stdout)["models"]
         self.assertEqual(model["figures"]["dram_active"], 0.5)
 
     def test_watch(self):
-        server = Server(self, page(10), page(20), page(30), "nonsense {\n")
-        result = self.run_doctor(server.url, "--interval", "0.1", "--watch",
+        url = serve(self, page(10), page(20), page(30), "nonsense {\n")
+        result = self.run_doctor(url, "--interval", "0.1", "--watch",
                                  "--json")
         self.assertEqual(result.returncode, CANNOT_TELL)
         reports = [json.loads(line) for line in result.stdout.splitlines()]
@@ -156,13 +141,13 @@ class Doctor(unittest.TestCase):
             self.assert_cannot_tell(self.run_doctor("http://127.0.0.1:1/metrics"),
                                     "http://127.0.0.1:1/metrics: ")
         with self.subTest("no such page"):
-            server = Server(self, "gone", status=404)
-            self.assert_cannot_tell(self.run_doctor(server.url),
-                                    server.url + ": status 404; allowed: 200")
+            url = serve(self, "gone", status=404)
+            self.assert_cannot_tell(self.run_doctor(url),
+                                    url + ": status 404; allowed: 200")
         with self.subTest("no metrics"):
-            server = Server(self, "<html><body>hello</body></html>\n")
-            self.assert_cannot_tell(self.run_doctor(server.url),
-                                    server.url + ": no metrics page: line 1")
+            url = serve(self, "<html><body>hello</body></html>\n")
+            self.assert_cannot_tell(self.run_doctor(url),
+                                    url + ": no metrics page: line 1")
         with self.subTest("no URL"):
             self.assert_cannot_tell(self.run_doctor("file:///etc/passwd"),
                                     "file:///etc/passwd: ")
