@@ -87,11 +87,18 @@ class Prometheus:
             stdout=self.log, stderr=self.log)
         self.api = f"http://127.0.0.1:{port}/api/v1"
 
+    def get(self, path, **parameters):
+        url = f"{self.api}/{path}?{urllib.parse.urlencode(parameters)}"
+        return json.loads(fetch(url))["data"]
+
     def query(self, expression):
         """The values of an instant query, as numbers."""
-        url = f"{self.api}/query?" + urllib.parse.urlencode({"query": expression})
         return [float(row["value"][1])
-                for row in json.loads(fetch(url))["data"]["result"]]
+                for row in self.get("query", query=expression)["result"]]
+
+    def exemplars(self, expression, start, end):
+        """Each series that has some between two times."""
+        return self.get("query_exemplars", query=expression, start=start, end=end)
 
     def stop(self):
         self.process.terminate()

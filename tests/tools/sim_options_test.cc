@@ -23,13 +23,14 @@ std::string error_of(std::vector<const char*> arguments) {
 TEST_CASE("SimOptions: a value follows its flag or an equals sign", "[tools]") {
   const auto options = parse(
       {"--engines", "4", "--block-size=32", "--speed", "max", "--seconds=2.5",
-       "--no-prefix-caching", "--num-gpu-blocks", "unlimited",
+       "--begin=1e9", "--no-prefix-caching", "--num-gpu-blocks", "unlimited",
        "--metrics-version", "0.28", "--seed", "18446744073709551615"});
   REQUIRE(options.ok());
   CHECK(options->parameters.engine.engines == 4);
   CHECK(options->parameters.engine.block_size == 32);
   CHECK(std::isinf(options->speed));
   CHECK(options->seconds == 2.5);
+  CHECK(options->begin == 1e9);
   CHECK_FALSE(options->parameters.engine.enable_prefix_caching);
   CHECK(options->parameters.engine.num_gpu_blocks == KvBlockPool::kUnlimited);
   CHECK(options->wire_version == WireVersion{0, 28});
@@ -43,6 +44,7 @@ TEST_CASE("SimOptions: without flags it is one engine in real time",
   CHECK(options->parameters.engine.engines == 1);
   CHECK(options->speed == 1.0);
   CHECK_FALSE(options->seconds.has_value());
+  CHECK_FALSE(options->begin.has_value());
   CHECK_FALSE(options->parameters.engine.num_gpu_blocks.has_value());
   CHECK_FALSE(options->listen.has_value());
 }
@@ -55,6 +57,8 @@ TEST_CASE("SimOptions: an error names flag, value and what is allowed",
         "--engines = 2x; allowed: a whole number from 1 to 256");
   CHECK(error_of({"--speed", "fast"}) ==
         "--speed = fast; allowed: a number from 0.001 to 1000000000, or max");
+  CHECK(error_of({"--begin", "-1"}) ==
+        "--begin = -1; allowed: a number from 0 to 3153600000, or now");
   CHECK(error_of({"--prefix-share", "nan"}) ==
         "--prefix-share = nan; allowed: a number from 0 to 1");
   CHECK(error_of({"--num-gpu-blocks", "-1"}) ==

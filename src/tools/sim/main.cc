@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -11,6 +12,7 @@
 #include <functional>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +61,15 @@ std::string_view message_of(const absl::Status& status) {
 
 int fail(int exit_status, const absl::Status& status) {
   return fail(exit_status, message_of(status));
+}
+
+// What time it is, where that was asked for: the one thing of a run that is
+// not drawn.
+void begin_now(std::optional<double>& begin) {
+  if (!begin || !std::isinf(*begin)) return;
+  const std::chrono::duration<double> since_1970 =
+      std::chrono::system_clock::now().time_since_epoch();
+  begin = since_1970.count();
 }
 
 Ticks end_of_run(const SimOptions& options) {
@@ -363,7 +374,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
 }
 
 int main_with(std::span<const char* const> arguments) {
-  const auto options = parse_options(arguments);
+  auto options = parse_options(arguments);
   if (!options.ok()) return fail(kExitNotAllowed, options.status());
   if (options->help) {
     fmt::print("{}", help_text());
@@ -373,6 +384,7 @@ int main_with(std::span<const char* const> arguments) {
     fmt::print("vllm-metrics-sim {}\n", version());
     return 0;
   }
+  begin_now(options->begin);
   auto workload = make_workload(*options);
   if (!workload.ok()) {
     return fail(kExitNotAllowed, workload.status());

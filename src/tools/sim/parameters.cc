@@ -194,6 +194,10 @@ FlagGroup feature_flags(Parameters& parameters) {
        {"--native-histograms",
         "latencies in exponential buckets too, for who asks for protobuf",
         turn(engine.native_histograms)},
+       {"--exemplars",
+        "each request comes with a trace, and latencies show the newest of "
+        "each bucket, to who asks for OpenMetrics or protobuf",
+        turn(engine.exemplars)},
        {"--cudagraph-metrics", "log a table of how steps were padded",
         turn(engine.cudagraph_metrics)},
        {"--enable-mfu-metrics", "estimated FLOPs and bytes",

@@ -65,6 +65,7 @@ struct EngineParameters {
   bool kv_cache_metrics = false;
   double kv_cache_metrics_sample = 0.01;
   bool native_histograms = false;  // of latencies
+  bool exemplars = false;          // requests have traces
   bool cudagraph_metrics = false;
   bool enable_mfu_metrics = false;
   bool enable_logging_iteration_details = false;

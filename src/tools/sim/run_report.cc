@@ -141,7 +141,8 @@ std::string RunReport::summary(const Context& context) const {
 
 void write_request_header(std::ostream& out) {
   out << "id,engine,arrival,queued,scheduled,first_token,last_token,ttft,queue,"
-         "prefill,decode,e2e,prompt,cached,generated,preemptions,reason\n";
+         "prefill,decode,e2e,prompt,cached,generated,preemptions,reason,"
+         "trace_id\n";
 }
 
 void write_request_row(std::ostream& out, int engine, const Request& request) {
@@ -160,12 +161,15 @@ void write_request_row(std::ostream& out, int engine, const Request& request) {
                                                 : std::string();
   };
   out << fmt::format(
-      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", request.id,
+      "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", request.id,
       engine, arrival, text(queued), text(scheduled), text(first), text(last),
       since(arrival, first), since(queued, scheduled), since(scheduled, first),
       since(first, last), since(arrival, last), stats.num_prompt_tokens,
       stats.num_cached_tokens, stats.num_generation_tokens,
-      stats.num_preemptions, name_of(request.spec.finish_reason));
+      stats.num_preemptions, name_of(request.spec.finish_reason),
+      stats.trace.valid()
+          ? fmt::format("{:02x}", fmt::join(stats.trace.trace_id, ""))
+          : "");
 }
 
 void write_inter_token_rows(std::ostream& out, const LatencyTally& tally) {

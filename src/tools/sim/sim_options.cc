@@ -52,15 +52,15 @@ FlagValue scenario(std::string& variable) {
           .fits = {}};
 }
 
-FlagValue seconds(std::optional<double>& variable) {
+// Without a value of its own; `preset` says what that means.
+FlagValue seconds(std::optional<double>& variable, double max,
+                  std::string_view word, std::string_view preset) {
   double parsed = 0.0;
-  FlagValue value = real(parsed, 0.0, kYear, "unlimited");
-  value.preset =
-      "a trace ends by itself; synthetic: 60 s of arrivals, endless with "
-      "--listen unless --speed is max";
-  value.parse = [&variable](std::string_view text) {
+  FlagValue value = real(parsed, 0.0, max, word);
+  value.preset = preset;
+  value.parse = [&variable, max, word](std::string_view text) {
     double number = 0.0;
-    const bool fits = real(number, 0.0, kYear, "unlimited").parse(text);
+    const bool fits = real(number, 0.0, max, word).parse(text);
     variable = number;
     return fits;
   };
@@ -141,7 +141,14 @@ FlagGroup run_flags(SimOptions& options) {
             real(options.speed, 1e-3, 1e9, "max")},
            {"--seconds",
             "stop after so many virtual seconds at the latest, or unlimited",
-            seconds(options.seconds)},
+            seconds(options.seconds, kYear, "unlimited",
+                    "a trace ends by itself; synthetic: 60 s of arrivals, "
+                    "endless with --listen unless --speed is max")},
+           {"--begin",
+            "the wall clock of that time at its beginning, in seconds since "
+            "1970, or now",
+            seconds(options.begin, 100.0 * kYear, "now",
+                    "2025-01-01; a CSV trace: its own")},
            {"--log-interval", "virtual seconds between log lines; 0: none",
             real(options.log_interval, 0, kYear)},
            {"--processes",

@@ -38,8 +38,11 @@ struct SimOptions {
   // --- The run -----------------------------------------------------------
   double speed = 1.0;             // virtual by real seconds; kUnlimited: max
   std::optional<double> seconds;  // virtual; unset: as the workload has it
-  double log_interval = 10.0;     // virtual seconds; 0: no log lines
-  std::int64_t processes = 1;     // more: each runs all of this with its seed
+  // Seconds since 1970 at virtual time 0; kUnlimited: of now; unset: as the
+  // workload has it.
+  std::optional<double> begin;
+  double log_interval = 10.0;  // virtual seconds; 0: no log lines
+  std::int64_t processes = 1;  // more: each runs all of this with its seed
 
   // --- What comes out ----------------------------------------------------
   std::string model_name = "sim-8b";

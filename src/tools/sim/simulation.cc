@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "src/tools/sim/random.h"
 #include "vllm_metrics/loggers/multi_connector_metrics.h"
 #include "vllm_metrics/loggers/nixl_connector_metrics.h"
 #include "vllm_metrics/loggers/offloading_connector_metrics.h"
@@ -40,6 +41,20 @@ constexpr OperationTime kWeightUpdate[] = {
     {EngineOperation::kWeightFinish, 0.02, 0.0},
     {EngineOperation::kWake, 0.1, 0.02},
 };
+
+// As if its client were traced, and had drawn the ids.
+TraceContext trace_of(std::uint64_t drawn) {
+  Random random(drawn);
+  const auto fill = [&random](auto& id) {
+    std::ranges::generate(
+        id, [&] { return static_cast<std::uint8_t>(random.next()); });
+  };
+  TraceContext trace;
+  fill(trace.trace_id);
+  fill(trace.span_id);
+  trace.flags = 1;
+  return trace;
+}
 
 }  // namespace
 
@@ -74,7 +89,8 @@ Simulation::Simulation(const SimOptions& options,
                         ? std::max<Ticks>(1, to_ticks(options.log_interval))
                         : kNever),
       next_log_(log_interval_),
-      clock_(std::make_shared<VirtualClock>(workload_->epoch())),
+      clock_(std::make_shared<VirtualClock>(
+          options.begin ? to_ticks(*options.begin) : workload_->epoch())),
       registry_(hooks_.registry != nullptr ? hooks_.registry
                                            : Registry::create()) {}
 
@@ -181,6 +197,7 @@ StatLoggerOptions Simulation::logger_options() {
     // 2.2 % a bucket, from 1 ms to a minute and beyond.
     out.native_latency_histograms = {.schema = 5, .max_buckets = 640};
   }
+  out.exemplars = engine.exemplars;
   if (engine.cudagraph_metrics) {
     const CudaGraphs graphs;
     out.cudagraph.emplace();
@@ -325,9 +342,10 @@ void Simulation::accept_request(RequestSpec spec) {
   stats.arrival_time = clock_->wall_at(request->spec.arrival);
   stats.num_prompt_tokens = request->spec.prompt_tokens;
   stats.max_tokens_param = request->spec.max_tokens;
+  const std::uint64_t drawn =
+      chain(options_.seed, static_cast<std::uint64_t>(request->id));
+  if (parameters_.engine.exemplars) stats.trace = trace_of(drawn);
   if (const auto adapters = parameters_.engine.lora_adapters; adapters > 0) {
-    const std::uint64_t drawn =
-        chain(options_.seed, static_cast<std::uint64_t>(request->id));
     stats.lora_name =
         fmt::format("adapter-{}", drawn % static_cast<std::uint64_t>(adapters));
     stats.lora = &rank.lora;
