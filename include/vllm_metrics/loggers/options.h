@@ -176,9 +176,9 @@ struct StatLoggerOptions {
 
   // Keep, of each bucket of the latencies of requests, the newest request with
   // a sampled trace (RequestStateStats::trace) and show it as the exemplar of
-  // that bucket, on OpenMetrics and protobuf pages. Those latencies are TTFT,
-  // end to end, queue, prefill, inference, decode and TPOT; each is known, and
-  // kept, when the request ends. Takes about 12 kB an engine.
+  // that bucket, on OpenMetrics and protobuf pages and in OTLP. Those latencies
+  // are TTFT, end to end, queue, prefill, inference, decode and TPOT; each is
+  // known, and kept, when the request ends. Takes about 12 kB an engine.
   bool exemplars = false;
 
   // How many label sets of vllm:lora_requests_info an engine shows, the newest
