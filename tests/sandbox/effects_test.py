@@ -14,6 +14,7 @@ USAGE = "vllm:kv_cache_usage_perc"
 RUNNING = "vllm:num_requests_running"
 WAITING = "vllm:num_requests_waiting"
 OUTPUT = "vllm:generation_tokens_total"
+IDLE = "vllm:kv_block_idle_before_evict_seconds"
 REFUSED = "vllm_metrics_sim_requests_refused_total"
 
 
@@ -32,7 +33,7 @@ class Effects(sandbox_program.SandboxTest):
 
     def setUp(self):
         super().setUp()
-        self.start()
+        self.start("--kv-cache-metrics", "--kv-cache-metrics-sample", "1")
 
     def test_memory_and_active_requests(self):
         # What a newcomer does: first preemptions appear, then they vanish.
@@ -97,8 +98,9 @@ class Effects(sandbox_program.SandboxTest):
 
     def test_memory_and_hit_rate(self):
         little, much = self.turned("cache-thrashing",
-                                   {"gpu-memory-utilization": 0.95})
-        self.assertGreater(much.hit_rate(), 1.1 * little.hit_rate())
+                                   {"gpu-memory-utilization": 0.38}, watch=120)
+        self.assertGreater(much.hit_rate(), little.hit_rate())
+        self.assertGreater(much.mean(IDLE), 1.1 * little.mean(IDLE))
 
     def test_block_size(self):
         fine, coarse = self.turned(
