@@ -7,24 +7,18 @@
 #include <numeric>
 #include <protozero/pbf_writer.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "src/otlp/message_parts.h"
+#include "vllm_metrics/catalogue/catalogue.h"
+#include "vllm_metrics/catalogue/otlp_names.h"
 #include "vllm_metrics/registry/native_histogram.h"
 
 namespace vllm_metrics::inline v0::otlp {
 namespace {
 
 using Words = std::span<const std::uint64_t>;
-
-// The UCUM code of a unit of the catalogue; what it does not know is an
-// annotation there.
-std::string unit_code(std::string_view unit) {
-  if (unit.empty() || unit == "1") return std::string(unit);
-  if (unit == "seconds") return "s";
-  if (unit == "bytes") return "By";
-  return "{" + std::string(unit) + "}";
-}
 
 // Highest byte first.
 void append_bytes(std::string& out, std::uint64_t word) {
@@ -56,9 +50,9 @@ class Encoder {
         delta_(message.temporality == Temporality::kDelta),
         zeros_(message.snapshot.words.size(), 0) {}
 
-  std::string encode() {
-    std::string out;
-    protozero::pbf_writer request(out);
+  EncodedMetrics encode() {
+    EncodedMetrics out;
+    protozero::pbf_writer request(out.bytes);
     {
       protozero::pbf_writer resource_metrics(request, 1);
       add_resource(resource_metrics, 1, message_.resource);
@@ -68,7 +62,9 @@ class Encoder {
         if (!family.series.empty()) add_metric(scope_metrics, family);
         number_ += family.series.size();
       }
+      if (message_.gen_ai) add_gen_ai(scope_metrics);
     }
+    out.points = points_;
     return out;
   }
 
@@ -76,10 +72,7 @@ class Encoder {
   void add_metric(protozero::pbf_writer& out, const SchemaFamily& family) {
     const Family& f = family.family;
     protozero::pbf_writer metric(out, 2);
-    add_text(metric, 1,
-             f.kind == MetricKind::kCounter ? f.name + "_total" : f.name);
-    add_text(metric, 2, f.help);
-    add_text(metric, 3, unit_code(f.unit));
+    add_head(metric, otlp_name(f), f.help, otlp_unit(f.unit));
     switch (f.kind) {
       case MetricKind::kGauge: {
         protozero::pbf_writer gauge(metric, 5);
@@ -102,6 +95,75 @@ class Encoder {
       case MetricKind::kHistogram:
         add_histograms(metric, family);
         break;
+    }
+  }
+
+  static void add_head(protozero::pbf_writer& metric, std::string_view name,
+                       std::string_view help, std::string_view unit) {
+    add_text(metric, 1, name);
+    add_text(metric, 2, help);
+    add_text(metric, 3, unit);
+  }
+
+  // The metrics of the conventions that have a source here.
+  void add_gen_ai(protozero::pbf_writer& out) {
+    for (const GenAiMetric& wanted : gen_ai_metrics()) {
+      std::vector<std::pair<const GenAiSource*, const SchemaFamily*>> found;
+      for (const GenAiSource& source : wanted.sources) {
+        const auto family =
+            std::ranges::find(message_.snapshot.schema->families,
+                              spec_of(source.id).name, [](const auto& known) {
+                                return std::string_view(known.family.name);
+                              });
+        if (family != message_.snapshot.schema->families.end() &&
+            family->family.kind == MetricKind::kHistogram &&
+            !family->series.empty())
+          found.emplace_back(&source, &*family);
+      }
+      if (found.empty()) continue;
+      protozero::pbf_writer metric(out, 2);
+      add_head(metric, wanted.name, wanted.help, wanted.unit);
+      protozero::pbf_writer histogram(metric, 9);
+      for (const auto& [source, family] : found)
+        add_gen_ai_points(histogram, wanted, *source, *family);
+      add_temporality(histogram);
+    }
+  }
+
+  void add_gen_ai_points(protozero::pbf_writer& histogram,
+                         const GenAiMetric& wanted, const GenAiSource& source,
+                         const SchemaFamily& family) {
+    number_ = 0;
+    for (const SchemaFamily& before : message_.snapshot.schema->families) {
+      if (&before == &family) break;
+      number_ += before.series.size();
+    }
+    add_points(
+        histogram, family,
+        [&](auto& point, const Series& series) {
+          add_explicit(point, series, wanted.buckets);
+        },
+        [&](auto& point, const Series& series) {
+          add_gen_ai_attributes(point, series.labels, source.token_type);
+        });
+  }
+
+  void add_gen_ai_attributes(protozero::pbf_writer& point,
+                             const LabelSet& labels,
+                             std::string_view token_type) {
+    const auto add = [&](std::string_view name, std::string_view value) {
+      add_attribute(point, kOfExplicit, name, value);
+    };
+    add("gen_ai.operation.name", message_.gen_ai->operation);
+    add("gen_ai.provider.name", message_.gen_ai->provider);
+    if (!token_type.empty()) add("gen_ai.token.type", token_type);
+    for (const Label& label : labels) {
+      if (label.name == "model_name") {
+        add("gen_ai.request.model", label.value);
+        add("gen_ai.response.model", label.value);
+      } else {
+        add("vllm_metrics." + label.name, label.value);
+      }
     }
   }
 
@@ -134,9 +196,19 @@ class Encoder {
   static constexpr std::uint32_t kOfExplicit = 9;
   static constexpr std::uint32_t kOfExponential = 1;
 
+  // Attributes are the labels, in field `attributes`.
   template <class Fill>
   void add_points(protozero::pbf_writer& data, const SchemaFamily& family,
                   std::uint32_t attributes, Fill fill) {
+    add_points(data, family, fill, [&](auto& point, const Series& series) {
+      for (const Label& label : series.labels)
+        add_attribute(point, attributes, label.name, label.value);
+    });
+  }
+
+  template <class Fill, class Describe>
+  void add_points(protozero::pbf_writer& data, const SchemaFamily& family,
+                  Fill fill, Describe describe) {
     std::size_t number = number_;
     for (const Series& series : family.series) {
       before_ = delta_ && !fell(message_.snapshot, family, series,
@@ -145,12 +217,12 @@ class Encoder {
                     : Words(zeros_);
       protozero::pbf_writer point(data, 1);
       fill(point, series);
-      for (const Label& label : series.labels)
-        add_attribute(point, attributes, label.name, label.value);
+      describe(point, series);
       if (family.family.kind != MetricKind::kGauge)
         point.add_fixed64(2, nanoseconds(message_.state.start(number)));
       point.add_fixed64(3, nanoseconds(message_.time));
       ++number;
+      ++points_;
     }
   }
 
@@ -191,16 +263,26 @@ class Encoder {
                before_[series.offset + series.bounds->bucket_count()]);
   }
 
-  void add_explicit(protozero::pbf_writer& point, const Series& series) {
+  // With the bounds `wanted` where the series has all of them, so that its
+  // buckets make theirs.
+  void add_explicit(protozero::pbf_writer& point, const Series& series,
+                    std::span<const double> wanted = {}) {
+    const auto own = series.bounds->values();
+    const bool fit =
+        !wanted.empty() &&
+        std::includes(own.begin(), own.end(), wanted.begin(), wanted.end());
+    const auto bounds = fit ? wanted : own;
     const auto buckets = message_.snapshot.buckets(series);
-    std::vector<std::uint64_t> counts(buckets.begin(), buckets.end());
-    for (std::size_t i = 0; i < counts.size(); ++i)
-      counts[i] -= before_[series.offset + i];
+    std::vector<std::uint64_t> counts(bounds.size() + 1, 0);
+    for (std::size_t i = 0, into = 0; i < buckets.size(); ++i) {
+      while (into < bounds.size() && (i == own.size() || own[i] > bounds[into]))
+        ++into;
+      counts[into] += buckets[i] - before_[series.offset + i];
+    }
     point.add_fixed64(
         4, std::accumulate(counts.begin(), counts.end(), std::uint64_t{0}));
     point.add_double(5, sum_of(series));
     point.add_packed_fixed64(6, counts.begin(), counts.end());
-    const auto bounds = series.bounds->values();
     point.add_packed_double(7, bounds.begin(), bounds.end());
     add_exemplars(point, 8, series);
   }
@@ -258,11 +340,12 @@ class Encoder {
   const std::vector<std::uint64_t> zeros_;
   Words before_;            // what a point says is beyond this
   std::size_t number_ = 0;  // of the family's first series
+  std::uint64_t points_ = 0;
 };
 
 }  // namespace
 
-std::string encode(const MetricsMessage& message) {
+EncodedMetrics encode(const MetricsMessage& message) {
   return Encoder(message).encode();
 }
 

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "src/otlp/settings.h"
@@ -16,6 +18,12 @@ struct MetricsMessage {
   Temporality temporality;
   bool exponential;  // families with native buckets as exponential histograms
   const Pairs& resource;
+  const std::optional<GenAiMetrics>& gen_ai;  // unset: without them
+};
+
+struct EncodedMetrics {
+  std::string bytes = {};
+  std::uint64_t points = 0;
 };
 
 // An ExportMetricsServiceRequest. How the page's metrics become OTLP's:
@@ -25,7 +33,9 @@ struct MetricsMessage {
 //   histogram  Histogram with explicit bounds (the last bucket is +Inf); or
 //              ExponentialHistogram, when all series have native buckets;
 //              with the exemplars that OpenMetrics shows
+// Behind them, if wanted, the metrics of OpenTelemetry's conventions
+// (catalogue/otlp_names.h), which are histograms of the page again.
 // Definition: opentelemetry/proto/metrics/v1/metrics.proto.
-std::string encode(const MetricsMessage& message);
+EncodedMetrics encode(const MetricsMessage& message);
 
 }  // namespace vllm_metrics::inline v0::otlp

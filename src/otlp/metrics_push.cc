@@ -1,21 +1,8 @@
 #include "src/otlp/metrics_push.h"
 
-#include <cstdint>
 #include <utility>
 
-#include "src/otlp/metrics_message.h"
-
 namespace vllm_metrics::inline v0::otlp {
-namespace {
-
-std::uint64_t count_points(const Snapshot& snapshot) {
-  std::uint64_t points = 0;
-  for (const SchemaFamily& family : snapshot.schema->families)
-    points += family.series.size();
-  return points;
-}
-
-}  // namespace
 
 MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
                          const Settings& settings, bool exponential,
@@ -25,6 +12,7 @@ MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
       temporality_(settings.temporality),
       exponential_(exponential),
       resource_(settings.resource),
+      gen_ai_(settings.gen_ai),
       clock_(std::move(clock)),
       delivery_(std::move(delivery)),
       metrics_(std::move(metrics)) {
@@ -33,10 +21,9 @@ MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
   state_.advance(empty, clock_->wall());
 }
 
-Delivered MetricsPush::send(std::string_view body, const Snapshot& snapshot,
-                            double deadline) {
+Delivered MetricsPush::send(const EncodedMetrics& request, double deadline) {
   const Delivered delivered =
-      delivery_.send(body, count_points(snapshot), deadline - delivery_.now());
+      delivery_.send(request.bytes, request.points, deadline - delivery_.now());
   metrics_->ended(delivered);
   return delivered;
 }
@@ -44,8 +31,7 @@ Delivered MetricsPush::send(std::string_view body, const Snapshot& snapshot,
 // False: still unknown, and newer points have to wait behind them.
 bool MetricsPush::settle_pending(double deadline) {
   if (!pending_) return true;
-  const Delivered delivered =
-      send(pending_->body, pending_->snapshot, deadline);
+  const Delivered delivered = send(pending_->request, deadline);
   if (delivered.outcome == Outcome::kAccepted) {
     state_.advance(pending_->snapshot, pending_->time);
   } else if (!delivered.final) {
@@ -67,18 +53,19 @@ bool MetricsPush::run(double seconds) {
   } else {
     state_.observe(snapshot_, time);
   }
-  std::string body = encode({.snapshot = snapshot_,
-                             .state = state_,
-                             .time = time,
-                             .temporality = temporality_,
-                             .exponential = exponential_,
-                             .resource = resource_});
-  const Outcome outcome = send(body, snapshot_, deadline).outcome;
+  EncodedMetrics request = encode({.snapshot = snapshot_,
+                                   .state = state_,
+                                   .time = time,
+                                   .temporality = temporality_,
+                                   .exponential = exponential_,
+                                   .resource = resource_,
+                                   .gen_ai = gen_ai_});
+  const Outcome outcome = send(request, deadline).outcome;
   if (!delta) return outcome == Outcome::kAccepted;
   if (outcome == Outcome::kAccepted) {
     state_.advance(snapshot_, time);
   } else if (outcome == Outcome::kUnknown) {
-    pending_ = Pending{std::move(body), snapshot_, time};
+    pending_ = Pending{std::move(request), snapshot_, time};
   }
   return outcome == Outcome::kAccepted;
 }

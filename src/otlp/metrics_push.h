@@ -6,6 +6,7 @@
 
 #include "src/otlp/delivery.h"
 #include "src/otlp/exporter_metrics.h"
+#include "src/otlp/metrics_message.h"
 #include "src/otlp/settings.h"
 #include "src/otlp/stream_state.h"
 #include "vllm_metrics/loggers/clock.h"
@@ -27,19 +28,19 @@ class MetricsPush {
  private:
   // Delta points of which nobody knows whether they were taken.
   struct Pending {
-    std::string body;
+    EncodedMetrics request;
     Snapshot snapshot;
     double time;
   };
 
-  Delivered send(std::string_view body, const Snapshot& snapshot,
-                 double deadline);
+  Delivered send(const EncodedMetrics& request, double deadline);
   bool settle_pending(double deadline);
 
   std::shared_ptr<Registry> registry_;
   Temporality temporality_;
   bool exponential_;
   Pairs resource_;
+  std::optional<GenAiMetrics> gen_ai_;
   std::shared_ptr<const Clock> clock_;  // for time stamps
   Delivery delivery_;
   std::unique_ptr<ExporterMetrics> metrics_;

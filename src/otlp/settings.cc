@@ -295,6 +295,15 @@ absl::Status read_metrics(const Options& options,
                           out.export_timeout);
   if (!status.ok()) return status;
 
+  out.gen_ai = options.gen_ai;
+  if (out.gen_ai) {
+    for (const auto& [name, value] :
+         {std::pair("gen_ai.provider", &out.gen_ai->provider),
+          std::pair("gen_ai.operation", &out.gen_ai->operation)}) {
+      if (value->empty()) return refuse(name, *value, "a name");
+      *value = valid_utf8(*value);
+    }
+  }
   if (options.temporality) {
     out.temporality = *options.temporality;
   } else if (const auto found = environment.find(

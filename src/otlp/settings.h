@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -30,6 +31,7 @@ struct Settings {
   double export_interval = 60.0;
   double export_timeout = 30.0;
   Temporality temporality = Temporality::kCumulative;
+  std::optional<GenAiMetrics> gen_ai = {};
   bool disabled = false;
   // Of spans. Those with a context: by its flag, unless it is not looked at.
   bool parent_based = true;

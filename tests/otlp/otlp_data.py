@@ -145,6 +145,8 @@ def compare(test, pages, metrics):
     open_metrics, eof, page = pages.partition("# EOF\n")
     shown = page_exemplars(open_metrics + eof)
     test.assertGreaterEqual(len(shown), 7)
+    compare_gen_ai(test, page_samples(page), metrics)
+    metrics = {k: v for k, v in metrics.items() if not k.startswith("gen_ai.")}
     told = [exemplars(metric) for metric in metrics.values()]
     test.assertEqual(set().union(*told), shown)
     expected = page_samples(page)
@@ -158,3 +160,42 @@ def compare(test, pages, metrics):
     test.assertEqual(found.keys(), expected.keys())
     for key, value in expected.items():
         test.assertEqual(found[key], value, key)
+
+
+# What the page calls the metrics of the conventions.
+GEN_AI = {
+    ("gen_ai.server.request.duration", None): "vllm:e2e_request_latency_seconds",
+    ("gen_ai.server.time_to_first_token", None): "vllm:time_to_first_token_seconds",
+    ("gen_ai.server.time_per_output_token", None):
+        "vllm:request_time_per_output_token_seconds",
+    ("gen_ai.client.token.usage", "input"): "vllm:request_prompt_tokens",
+    ("gen_ai.client.token.usage", "output"): "vllm:request_generation_tokens",
+}
+
+
+def compare_gen_ai(test, expected, metrics):
+    """Every number of a metric of the conventions is that of its histogram."""
+    found = set()
+    for name in {name for name, _ in GEN_AI}:
+        test.assertEqual(metrics[name]["unit"],
+                         "{token}" if "usage" in name else "s")
+        for point in metrics[name]["histogram"]["dataPoints"]:
+            said = attributes(point)
+            kind = said.pop("gen_ai.token.type", None)
+            found.add((name, kind))
+            labels = frozenset({"engine": said.pop("vllm_metrics.engine"),
+                                "model_name": said["gen_ai.request.model"]}.items())
+            test.assertEqual(said, {
+                "gen_ai.operation.name": "chat", "gen_ai.provider.name": "vllm",
+                "gen_ai.request.model": "tiny-1b",
+                "gen_ai.response.model": "tiny-1b"})
+            family = GEN_AI[name, kind]
+            test.assertEqual(int(point["count"]), expected[family + "_count", labels])
+            test.assertEqual(number(point["sum"]), expected[family + "_sum", labels])
+            below = 0
+            bounds = [*map(str, map(float, point["explicitBounds"])), "+Inf"]
+            for bound, count in zip(bounds, point["bucketCounts"], strict=True):
+                below += int(count)
+                key = family + "_bucket", labels | {("le", bound)}
+                test.assertEqual(below, expected[key])
+    test.assertEqual(found, set(GEN_AI))

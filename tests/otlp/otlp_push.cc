@@ -51,6 +51,7 @@ void serve(StatLoggerManager& manager, double arrival, bool with_context) {
 otlp::Options options_for(const std::string& target, std::uint64_t max_bytes) {
   otlp::Options push;
   push.service_name = "test";
+  push.gen_ai = otlp::GenAiMetrics{.operation = "chat"};
   if (target.starts_with("http")) {
     push.endpoint = target;
   } else {

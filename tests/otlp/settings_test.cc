@@ -157,6 +157,16 @@ TEST_CASE("Settings: an option is held to its limits", "[otlp]") {
         "export_interval = \"-1\" is not above 0 and up to 86400 seconds");
 }
 
+TEST_CASE("Settings: what the conventions want to know has a name", "[otlp]") {
+  CHECK_FALSE(read({}).gen_ai);
+  const Settings settings = read({}, {.gen_ai = GenAiMetrics{}});
+  REQUIRE(settings.gen_ai);
+  CHECK(settings.gen_ai->provider == "vllm");
+  CHECK(settings.gen_ai->operation == "text_completion");
+  CHECK(refusal({}, {.gen_ai = GenAiMetrics{.operation = ""}}) ==
+        "gen_ai.operation = \"\" is not a name");
+}
+
 TEST_CASE("Settings: a file stands in for the collector", "[otlp]") {
   const Options files{.metrics_file = "m.jsonl",
                       .traces_file = "t.jsonl",

@@ -21,6 +21,13 @@ enum class Temporality { kCumulative, kDelta };
 
 enum class Compression { kNone, kGzip };
 
+// What OpenTelemetry's conventions want to know and an engine cannot tell.
+struct GenAiMetrics {
+  std::string provider = "vllm";  // gen_ai.provider.name
+  // gen_ai.operation.name; "chat" where all requests are conversations.
+  std::string operation = "text_completion";
+};
+
 // How the exporters work. What is unset here comes from the environment
 // variable that OpenTelemetry gives it, and is otherwise the default: an option
 // beats a variable.
@@ -94,6 +101,11 @@ struct Options {
   // Families with native buckets as exponential histograms. False: their
   // classic buckets.
   bool exponential_histograms = true;
+
+  // Beside the page's metrics those that OpenTelemetry's conventions define for
+  // a model server, gen_ai.server.* and gen_ai.client.token.usage, from the
+  // histograms of the page. Unset: without them.
+  std::optional<GenAiMetrics> gen_ai = {};
 
   // --- Spans -------------------------------------------------------------
 
