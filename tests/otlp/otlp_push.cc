@@ -92,13 +92,31 @@ int run(const otlp::Options& push) {
   (*spans)->shutdown();
   std::cout << "taken " << metrics_taken << ' ' << spans_taken << std::endl;
   // What the last export tells is that of now: nothing is read after it.
-  (*metrics)->shutdown(1.0);
+  (*metrics)->shutdown(0.5);
+  std::cerr << TextFormat().render(*registry);
   return 0;
+}
+
+struct Static {
+  ~Static() {
+    if (exporter != nullptr) exporter->shutdown(0.1);
+  }
+  std::unique_ptr<otlp::MetricsExporter> exporter;
+};
+
+int leave_running(const otlp::Options& push) {
+  static Static all;
+  auto exporter = otlp::MetricsExporter::start(Registry::create(), push);
+  if (!exporter.ok()) return 1;
+  all.exporter = *std::move(exporter);
+  return all.exporter->flush(0.2) ? 1 : 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
   if (argc < 2) return 2;
+  if (argc > 2 && std::string(argv[2]) == "at_exit")
+    return leave_running(options_for(argv[1], 0));
   return run(options_for(argv[1], argc > 2 ? std::stoull(argv[2]) : 0));
 }

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import gzip
 import http.server
+import itertools
 import os
 import pathlib
 import subprocess
@@ -33,7 +34,8 @@ class Collector(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.answer = answer
         self.requests = []
-        threading.Thread(target=self.serve_forever, daemon=True).start()
+        threading.Thread(
+            target=self.serve_forever, args=(0.02,), daemon=True).start()
 
     @property
     def url(self):
@@ -71,57 +73,127 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class PushTest(unittest.TestCase):
     program = None
 
-    def push(self, collector, **variables):
-        done = subprocess.run(
-            [self.program, collector.url],
-            env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=TIME_LIMIT, check=True)
+    def push(self, collector, *arguments, **variables):
+        """The page, and what was taken."""
+        done = self.run_program(collector, *arguments, **variables)
         page, _, taken = done.stdout.rpartition("taken ")
         return page, taken.split()
+
+    def run_program(self, collector, *arguments, **variables):
+        return subprocess.run(
+            [self.program, collector.url, *arguments],
+            env={**os.environ, **variables}, capture_output=True, text=True,
+            timeout=TIME_LIMIT, check=True)
 
 
 class Hostile(PushTest):
     """Answers that no collector should give; each is over soon."""
 
-    def outcomes(self, answer, **variables):
+    def outcomes(self, answer, limit="300", **variables):
         with Collector(answer) as collector:
             _, taken = self.push(
-                collector, OTEL_METRIC_EXPORT_TIMEOUT="1500",
-                OTEL_BSP_EXPORT_TIMEOUT="1500", **variables)
+                collector, OTEL_METRIC_EXPORT_TIMEOUT=limit,
+                OTEL_BSP_EXPORT_TIMEOUT=limit, **variables)
             return taken, len(collector.requests)
 
+    def raw(self, *pieces, pause=0.0):
+        """Answers with these bytes and nothing else, and ends the connection."""
+        def answer(handler):
+            handler.close_connection = True
+            with contextlib.suppress(OSError):
+                for piece in itertools.chain(*pieces):
+                    handler.wfile.write(piece)
+                    self.over.wait(pause)
+        return answer
+
+    def setUp(self):
+        self.over = threading.Event()
+        self.addCleanup(self.over.set)
+
     def test_a_redirect_is_not_followed(self):
-        with Collector() as elsewhere:
-            taken, _ = self.outcomes(
-                lambda h: h.reply(307, b"", location=elsewhere.url + "/x"))
-            self.assertEqual(taken, ["0", "0"])
-            self.assertEqual(elsewhere.requests, [])
+        for status in 301, 302, 303, 307, 308:
+            with Collector() as elsewhere:
+                taken, count = self.outcomes(lambda h: h.reply(
+                    status, b"", location=elsewhere.url + "/x"))
+                self.assertEqual((taken, elsewhere.requests), (["0", "0"], []))
+                self.assertEqual(count, 3)  # one of them at the end
 
     def test_a_body_of_another_kind_or_size_changes_nothing(self):
-        for body in b"<html>", b"\xff" * 1000, b"x" * 10_000_000:
+        message = b"\x0a\x02\x08\x05"
+        for body in b"<html>", b"\xff" * 1000, message[:3], b"x" * 10_000_000:
             taken, _ = self.outcomes(lambda h, body=body: h.reply(200, body))
             self.assertEqual(taken, ["1", "1"])
 
-    def test_no_http_at_all_is_no_answer(self):
-        taken, _ = self.outcomes(lambda h: h.wfile.write(b"SSH-2.0-x\r\n"))
+    def test_what_is_rejected_is_counted_if_it_is_said_in_protobuf(self):
+        # 2^62 of them; no more is believed than was sent, 20 requests of four
+        # spans each.
+        message = b"\x0a\x0a\x08" + b"\x80" * 8 + b"\x40"
+        for kind, spans in ("application/x-protobuf", "80.0"), ("text/html", "0.0"):
+            with Collector(lambda h, kind=kind: h.reply(
+                    200, message, content_type=kind)) as collector:
+                done = self.run_program(collector)
+            self.assertIn("taken 1 1", done.stdout)
+            self.assertIn(
+                'vllm_metrics_otlp_lost_items_total{reason="rejected",'
+                f'signal="traces"}} {spans}\n', done.stderr)
+
+    def test_what_is_no_whole_head_is_no_answer(self):
+        for bytes_ in (b"SSH-2.0-x\r\n", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 2",
+                       b"HTTP/1.1 200 OK\r\ncontent-type: ", b"\0" * 1000,
+                       b"HTTP/1.1 999 x\r\n\r\n"):
+            taken, _ = self.outcomes(self.raw([bytes_]))
+            self.assertEqual(taken, ["0", "0"], bytes_)
+
+    def test_a_head_without_an_end_is_no_answer(self):
+        for start, line in (
+                (b"HTTP/1.1 200 OK\r\n", b"a: " + b"x" * 1000 + b"\r\n"),
+                (b"HTTP/1.1 200 OK\r\na: ", b"x" * 1000),
+                (b"", b"HTTP/1.1 100 Continue\r\n\r\n")):
+            taken, _ = self.outcomes(
+                self.raw([start], itertools.repeat(line, 100_000)))
+            self.assertEqual(taken, ["0", "0"], start + line[:20])
+
+    def test_a_body_that_is_cut_or_slow_changes_nothing(self):
+        head = b"HTTP/1.1 200 OK\r\ncontent-length: 1000\r\n\r\n"
+        taken, _ = self.outcomes(self.raw([head, b"x" * 500]))
+        self.assertEqual(taken, ["1", "1"])
+        # A byte a second.
+        taken, _ = self.outcomes(
+            self.raw([head], itertools.repeat(b"x", 60), pause=1.0),
+            OTEL_EXPORTER_OTLP_TIMEOUT="200")
+        self.assertEqual(taken, ["1", "1"])
+        taken, _ = self.outcomes(  # and the head
+            self.raw([b"H", b"T", b"T", b"P"], pause=1.0),
+            OTEL_EXPORTER_OTLP_TIMEOUT="200")
         self.assertEqual(taken, ["0", "0"])
+
+    def test_retry_after_is_kept_within_the_time_of_the_export(self):
+        for value in ("-5", "1e300", "99999999999999999999", "soon", "3600",
+                      "Fri, 31 Dec 9999 23:59:59 GMT", "\xff"):
+            taken, count = self.outcomes(
+                lambda h: h.reply(503, b"", Retry_After=value))
+            self.assertEqual(taken, ["0", "0"], value)
+            self.assertLessEqual(count, 4, value)
+        with Collector(lambda h: h.reply(
+                429 if len(collector.requests) == 1 else 200, b"",
+                Retry_After="1")) as collector:
+            _, taken = self.push(collector)
+            self.assertEqual(taken, ["1", "1"])
 
     def test_a_connection_that_is_cut_is_no_answer(self):
-        def cut(handler):
-            handler.close_connection = True
-
-        taken, count = self.outcomes(cut)
+        taken, count = self.outcomes(self.raw([]), limit="1500")
         self.assertEqual(taken, ["0", "0"])
-        self.assertGreaterEqual(count, 2)
+        self.assertGreaterEqual(count, 4)
 
     def test_silence_ends_by_the_timeout(self):
-        done = threading.Event()
-        try:
-            taken, _ = self.outcomes(
-                lambda h: done.wait(TIME_LIMIT), OTEL_EXPORTER_OTLP_TIMEOUT="300")
-            self.assertEqual(taken, ["0", "0"])
-        finally:
-            done.set()
+        taken, _ = self.outcomes(
+            lambda h: self.over.wait(TIME_LIMIT), OTEL_EXPORTER_OTLP_TIMEOUT="200")
+        self.assertEqual(taken, ["0", "0"])
+
+    def test_an_exporter_that_outlives_main_ends_all_the_same(self):
+        with Collector(lambda h: self.over.wait(TIME_LIMIT)) as collector:
+            self.run_program(collector, "at_exit")
+            self.assertEqual(len(collector.requests), 1)
 
     def test_nobody_there(self):
         with Collector() as collector:
