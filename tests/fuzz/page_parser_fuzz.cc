@@ -1,5 +1,5 @@
-// Any bytes as a page: strict and tolerant agree, and what a page says can be
-// written and read again.
+// Any bytes as a page: strict and tolerant agree, each family is found by its
+// name, and what a page says can be written and read again.
 // Covers: src/exposition/text_parser.cc src/exposition/page_line.cc
 // Covers: src/exposition/page_builder.cc src/exposition/page_histogram.cc
 // Covers: src/exposition/page_snapshot.cc src/exposition/metric_reader.cc
@@ -59,6 +59,11 @@ void check(std::string_view text, PageFormat format) {
   if (!strict.ok()) {
     const PageFault& first = tolerant->faults.front();
     require(strict.status().message().find(first.message) != std::string::npos);
+  }
+  for (const PageFamily& family : tolerant->families) {
+    require(tolerant->find(family.name) != nullptr);
+    require((name_of(family.kind) == "untyped") ==
+            (family.kind == PageKind::kUntyped));
   }
   check_values(*tolerant);
   check_way_back(*tolerant);

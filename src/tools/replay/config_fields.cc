@@ -100,25 +100,23 @@ struct ModelFields {
 };
 
 template <auto kMember>
-constexpr Field<ModelFields> shape_field(std::string_view name) {
-  return {name, [](const JsonValue& value, ModelFields& out) {
-            read_value(value, out.shape.*kMember);
-          }};
+void read_shape(const JsonValue& value, ModelFields& out) {
+  read_value(value, out.shape.*kMember);
 }
 
 using Model = ModelFields;
 constexpr Field<Model> kModelFields[] = {
-    shape_field<&ModelShape::dtype>("dtype"),
-    shape_field<&ModelShape::cache_dtype>("cache_dtype"),
-    shape_field<&ModelShape::vocab_size>("vocab_size"),
-    shape_field<&ModelShape::hidden_size>("hidden_size"),
-    shape_field<&ModelShape::num_kv_heads>("num_kv_heads"),
-    shape_field<&ModelShape::head_dim>("head_dim"),
-    shape_field<&ModelShape::num_experts>("num_experts"),
-    shape_field<&ModelShape::data_parallel_size>("dp"),
-    shape_field<&ModelShape::tensor_parallel_size>("tp"),
-    shape_field<&ModelShape::pipeline_parallel_size>("pp"),
-    shape_field<&ModelShape::enable_expert_parallel>("ep"),
+    {"dtype", read_shape<&ModelShape::dtype>},
+    {"cache_dtype", read_shape<&ModelShape::cache_dtype>},
+    {"vocab_size", read_shape<&ModelShape::vocab_size>},
+    {"hidden_size", read_shape<&ModelShape::hidden_size>},
+    {"num_kv_heads", read_shape<&ModelShape::num_kv_heads>},
+    {"head_dim", read_shape<&ModelShape::head_dim>},
+    {"num_experts", read_shape<&ModelShape::num_experts>},
+    {"dp", read_shape<&ModelShape::data_parallel_size>},
+    {"tp", read_shape<&ModelShape::tensor_parallel_size>},
+    {"pp", read_shape<&ModelShape::pipeline_parallel_size>},
+    {"ep", read_shape<&ModelShape::enable_expert_parallel>},
     field<Model, &Model::is_mla>("is_mla"),
     field<Model, &Model::quantization>("quant"),
     required_field<Model, &Model::hf>("hf"),

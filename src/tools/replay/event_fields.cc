@@ -67,17 +67,15 @@ struct LineFrame {
 };
 
 template <auto kMember>
-constexpr Field<LineFrame> clock_field(std::string_view name) {
-  return {name, [](const JsonValue& value, LineFrame& out) {
-            read_value(value, out.clocks.*kMember);
-          }};
+void read_clock(const JsonValue& value, LineFrame& out) {
+  read_value(value, out.clocks.*kMember);
 }
 
 constexpr Field<LineFrame> kFrameFields[] = {
     required_field<LineFrame, &LineFrame::op>("op"),
-    clock_field<&ClockReading::wall>("wall"),
-    clock_field<&ClockReading::mono>("mono"),
-    clock_field<&ClockReading::mono_ns>("mono_ns"),
+    {"wall", read_clock<&ClockReading::wall>},
+    {"mono", read_clock<&ClockReading::mono>},
+    {"mono_ns", read_clock<&ClockReading::mono_ns>},
 };
 
 template <class Event>

@@ -27,20 +27,18 @@ struct SpecDecodingFields {
 };
 
 template <auto kMember>
-constexpr Field<SpecDecodingFields> spec_field(std::string_view name) {
-  return {name, [](const JsonValue& value, SpecDecodingFields& out) {
-            read_value(value, out.stats.*kMember);
-          }};
+void read_spec(const JsonValue& value, SpecDecodingFields& out) {
+  read_value(value, out.stats.*kMember);
 }
 
 using Spec = SpecDecodingStats;
 constexpr Field<SpecDecodingFields> kSpecDecodingFields[] = {
-    spec_field<&Spec::num_spec_tokens>("num_spec_tokens"),
-    spec_field<&Spec::num_drafts>("num_drafts"),
-    spec_field<&Spec::num_draft_tokens>("num_draft_tokens"),
-    spec_field<&Spec::num_accepted_tokens>("num_accepted_tokens"),
-    spec_field<&Spec::num_accepted_tokens_per_pos>(
-        "num_accepted_tokens_per_pos"),
+    {"num_spec_tokens", read_spec<&Spec::num_spec_tokens>},
+    {"num_drafts", read_spec<&Spec::num_drafts>},
+    {"num_draft_tokens", read_spec<&Spec::num_draft_tokens>},
+    {"num_accepted_tokens", read_spec<&Spec::num_accepted_tokens>},
+    {"num_accepted_tokens_per_pos",
+     read_spec<&Spec::num_accepted_tokens_per_pos>},
     field<SpecDecodingFields, &SpecDecodingFields::drafts>("drafts"),
 };
 
@@ -89,50 +87,44 @@ constexpr Field<Details> kDetailsFields[] = {
 };
 
 template <bool kIsNew>
-constexpr Field<TraceScheduler> scheduled_field(std::string_view name) {
-  return {name, [](const JsonValue& value, TraceScheduler& out) {
-            if (!value.json().is_array()) return value.refuse("a list");
-            if (!out.scheduled.has_value()) out.scheduled.emplace();
-            for (std::size_t i = 0; i < value.json().size(); ++i) {
-              const JsonValue pair = value.element(i);
-              if (!pair.is_array_of(2, "a pair [tokens, already computed]")) {
-                return;
-              }
-              ScheduledRequest& request = out.scheduled->emplace_back();
-              request.is_new = kIsNew;
-              read_value(pair.element(0), request.num_scheduled_tokens);
-              read_value(pair.element(1), request.num_computed_tokens);
-            }
-          }};
+void read_scheduled(const JsonValue& value, TraceScheduler& out) {
+  if (!value.json().is_array()) return value.refuse("a list");
+  if (!out.scheduled.has_value()) out.scheduled.emplace();
+  for (std::size_t i = 0; i < value.json().size(); ++i) {
+    const JsonValue pair = value.element(i);
+    if (!pair.is_array_of(2, "a pair [tokens, already computed]")) {
+      return;
+    }
+    ScheduledRequest& request = out.scheduled->emplace_back();
+    request.is_new = kIsNew;
+    read_value(pair.element(0), request.num_scheduled_tokens);
+    read_value(pair.element(1), request.num_computed_tokens);
+  }
 }
 
 template <auto kMember>
-constexpr Field<TraceScheduler> perf_field(std::string_view name) {
-  return {name, [](const JsonValue& value, TraceScheduler& out) {
-            read_value(value, (*out.stats.perf_stats).*kMember);
-          }};
+void read_perf(const JsonValue& value, TraceScheduler& out) {
+  read_value(value, (*out.stats.perf_stats).*kMember);
 }
 
 constexpr Field<TraceScheduler> kPerfFields[] = {
-    perf_field<&PerfStats::num_flops_per_gpu>("num_flops_per_gpu"),
-    perf_field<&PerfStats::num_read_bytes_per_gpu>("num_read_bytes_per_gpu"),
-    perf_field<&PerfStats::num_write_bytes_per_gpu>("num_write_bytes_per_gpu"),
-    scheduled_field<true>("new"),
-    scheduled_field<false>("cached"),
+    {"num_flops_per_gpu", read_perf<&PerfStats::num_flops_per_gpu>},
+    {"num_read_bytes_per_gpu", read_perf<&PerfStats::num_read_bytes_per_gpu>},
+    {"num_write_bytes_per_gpu", read_perf<&PerfStats::num_write_bytes_per_gpu>},
+    {"new", read_scheduled<true>},
+    {"cached", read_scheduled<false>},
 };
 
 template <auto kMember>
-constexpr Field<TraceScheduler> cudagraph_field(std::string_view name) {
-  return {name, [](const JsonValue& value, TraceScheduler& out) {
-            read_value(value, (*out.stats.cudagraph_stats).*kMember);
-          }};
+void read_cudagraph(const JsonValue& value, TraceScheduler& out) {
+  read_value(value, (*out.stats.cudagraph_stats).*kMember);
 }
 
 using Graph = CudaGraphStat;
 constexpr Field<TraceScheduler> kCudaGraphFields[] = {
-    cudagraph_field<&Graph::num_unpadded_tokens>("num_unpadded_tokens"),
-    cudagraph_field<&Graph::num_padded_tokens>("num_padded_tokens"),
-    cudagraph_field<&Graph::num_paddings>("num_paddings"),
+    {"num_unpadded_tokens", read_cudagraph<&Graph::num_unpadded_tokens>},
+    {"num_padded_tokens", read_cudagraph<&Graph::num_padded_tokens>},
+    {"num_paddings", read_cudagraph<&Graph::num_paddings>},
     field<TraceScheduler, &TraceScheduler::runtime_mode>("runtime_mode"),
 };
 

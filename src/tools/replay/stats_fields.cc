@@ -26,18 +26,14 @@ constexpr Field<Prefix> kPrefixCacheFields[] = {
 };
 
 template <auto kMember>
-constexpr Field<TraceScheduler> state_field(std::string_view name) {
-  return {name, [](const JsonValue& value, TraceScheduler& out) {
-            read_value(value, out.stats.*kMember);
-          }};
+void read_state(const JsonValue& value, TraceScheduler& out) {
+  read_value(value, out.stats.*kMember);
 }
 
 // Null is absent.
 template <auto kMember>
-constexpr Field<TraceScheduler> nullable_state_field(std::string_view name) {
-  return {name, [](const JsonValue& value, TraceScheduler& out) {
-            if (!value.json().is_null()) read_value(value, out.stats.*kMember);
-          }};
+void read_nullable_state(const JsonValue& value, TraceScheduler& out) {
+  if (!value.json().is_null()) read_value(value, out.stats.*kMember);
 }
 
 constexpr Field<TraceScheduler> kKvCacheUsageField = {
@@ -48,19 +44,19 @@ constexpr Field<TraceScheduler> kKvCacheUsageField = {
 using State = SchedulerStats;
 using Scheduler = TraceScheduler;
 constexpr Field<Scheduler> kSchedulerFields[] = {
-    state_field<&State::num_running_reqs>("num_running_reqs"),
-    state_field<&State::num_waiting_reqs>("num_waiting_reqs"),
-    state_field<&State::num_skipped_waiting_reqs>("num_skipped_waiting_reqs"),
-    state_field<&State::step_counter>("step_counter"),
-    state_field<&State::current_wave>("current_wave"),
+    {"num_running_reqs", read_state<&State::num_running_reqs>},
+    {"num_waiting_reqs", read_state<&State::num_waiting_reqs>},
+    {"num_skipped_waiting_reqs", read_state<&State::num_skipped_waiting_reqs>},
+    {"step_counter", read_state<&State::step_counter>},
+    {"current_wave", read_state<&State::current_wave>},
     kKvCacheUsageField,
-    state_field<&State::prefix_cache_stats>("prefix_cache_stats"),
-    state_field<&State::connector_prefix_cache_stats>(
-        "connector_prefix_cache_stats"),
-    nullable_state_field<&State::kv_cache_eviction_events>(
-        "kv_cache_eviction_events"),
+    {"prefix_cache_stats", read_state<&State::prefix_cache_stats>},
+    {"connector_prefix_cache_stats",
+     read_state<&State::connector_prefix_cache_stats>},
+    {"kv_cache_eviction_events",
+     read_nullable_state<&State::kv_cache_eviction_events>},
     nullable_field<Scheduler, &Scheduler::kv_drain>("kv_drain"),
-    state_field<&State::spec_decoding_stats>("spec_decoding_stats"),
+    {"spec_decoding_stats", read_state<&State::spec_decoding_stats>},
     field<Scheduler, &Scheduler::kv_connector_stats>("kv_connector_stats"),
     nullable_field<Scheduler, &Scheduler::waiting_lora_adapters>(
         "waiting_lora_adapters"),
@@ -68,7 +64,7 @@ constexpr Field<Scheduler> kSchedulerFields[] = {
         "running_lora_adapters"),
     {"cudagraph_stats", read_cudagraph_stats},
     {"perf_stats", read_perf_stats},
-    state_field<&State::iteration_details>("iteration_details"),
+    {"iteration_details", read_state<&State::iteration_details>},
 };
 
 using Prompt = PromptTokenStats;
@@ -100,15 +96,13 @@ constexpr Field<Finished> kFinishedFields[] = {
 };
 
 template <std::vector<double> IterationStats::*kMember>
-constexpr Field<IterationStats> latencies_field(std::string_view name) {
-  return {name, [](const JsonValue& value, IterationStats& out) {
-            if (!value.json().is_array()) return value.refuse("a list");
-            std::vector<double>& latencies = out.*kMember;
-            latencies.resize(value.json().size());
-            for (std::size_t i = 0; i < latencies.size(); ++i) {
-              read_any_double(value.element(i), latencies[i]);
-            }
-          }};
+void read_latencies(const JsonValue& value, IterationStats& out) {
+  if (!value.json().is_array()) return value.refuse("a list");
+  std::vector<double>& latencies = out.*kMember;
+  latencies.resize(value.json().size());
+  for (std::size_t i = 0; i < latencies.size(); ++i) {
+    read_any_double(value.element(i), latencies[i]);
+  }
 }
 
 using Iteration = IterationStats;
@@ -121,10 +115,10 @@ constexpr Field<Iteration> kIterationFields[] = {
     field<Iteration, &Iteration::max_num_generation_tokens_iter>(
         "max_num_generation_tokens_iter"),
     field<Iteration, &Iteration::n_params_iter>("n_params_iter"),
-    latencies_field<&Iteration::time_to_first_tokens_iter>(
-        "time_to_first_tokens_iter"),
-    latencies_field<&Iteration::inter_token_latencies_iter>(
-        "inter_token_latencies_iter"),
+    {"time_to_first_tokens_iter",
+     read_latencies<&Iteration::time_to_first_tokens_iter>},
+    {"inter_token_latencies_iter",
+     read_latencies<&Iteration::inter_token_latencies_iter>},
     field<Iteration, &Iteration::finished_requests>("finished_requests"),
 };
 
