@@ -16,9 +16,13 @@ MetricsPush::MetricsPush(std::shared_ptr<Registry> registry,
       clock_(std::move(clock)),
       delivery_(std::move(delivery)),
       metrics_(std::move(metrics)) {
-  // A series without a time of its own counts from here.
-  Snapshot empty{.schema = std::make_shared<const Schema>(), .words = {}};
-  state_.advance(empty, clock_->wall());
+  if (temporality_ == Temporality::kDelta) {
+    registry_->snapshot(snapshot_);
+    state_.begin(snapshot_, clock_->wall());
+  } else {
+    state_.advance({.schema = std::make_shared<const Schema>(), .words = {}},
+                   clock_->wall());
+  }
 }
 
 Delivered MetricsPush::send(const EncodedMetrics& request, double deadline) {

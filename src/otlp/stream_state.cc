@@ -71,8 +71,7 @@ void StreamState::align(const Snapshot& snapshot, double time) {
                                         const Series& series, std::size_t) {
     const auto found = known.find(key_of(family, series));
     if (found == known.end()) {
-      starts.push_back(series.created > 0.0 ? std::min(series.created, time)
-                                            : time_);
+      starts.push_back(std::min(begin_of(*snapshot.schema, series), time));
       return;
     }
     starts.push_back(found->second.start);
@@ -84,6 +83,25 @@ void StreamState::align(const Snapshot& snapshot, double time) {
   words_ = std::move(words);
   starts_ = std::move(starts);
   schema_ = snapshot.schema;
+}
+
+double StreamState::begin_of(const Schema& schema, const Series& series) const {
+  if (series.created > 0.0) return series.created;
+  return schema.since > 0.0 ? schema.since : time_;
+}
+
+// Of series that processes share, what was counted before is in the points of
+// another exporter, or in nobody's.
+void StreamState::begin(const Snapshot& snapshot, double time) {
+  advance({.schema = std::make_shared<const Schema>(), .words = {}}, time);
+  align(snapshot, time);
+  for_each_series(*schema_, [&](const SchemaFamily& family,
+                                const Series& series, std::size_t number) {
+    if (series.created > 0.0) return;
+    starts_[number] = time;
+    std::copy_n(snapshot.words.begin() + series.offset,
+                word_count_of(family, series), words_.begin() + series.offset);
+  });
 }
 
 void StreamState::advance(const Snapshot& snapshot, double time) {

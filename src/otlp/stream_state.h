@@ -12,11 +12,16 @@ namespace vllm_metrics::inline v0::otlp {
 
 // What was said last of each series: its words, and since when they count.
 //
-// Cumulative points start where the series does, or after it was seen to fall.
+// Cumulative points start where the series does, or, if processes share it, the
+// first of them did; and after it was seen to fall.
 // Delta points start where the last one that was taken ended, so points that
 // were not taken are part of the next by themselves.
 class StreamState {
  public:
+  // For deltas: an exporter begins at `time`. What it knows the begin of counts
+  // from there; what processes share, from `snapshot` on.
+  void begin(const Snapshot& snapshot, double time);
+
   // Makes room for the series of `snapshot`, of `time` (seconds since 1970).
   // Series that are gone are forgotten; a series that came again under its
   // labels is a new one.
@@ -37,6 +42,8 @@ class StreamState {
   const std::vector<std::uint64_t>& words() const { return words_; }
 
  private:
+  double begin_of(const Schema& schema, const Series& series) const;
+
   std::shared_ptr<const Schema> schema_;
   std::vector<std::uint64_t> words_;
   std::vector<double> starts_;

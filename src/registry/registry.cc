@@ -213,7 +213,6 @@ std::shared_ptr<const Schema> Registration::State::behind(
       place = made->families.insert(place, {added.family, {}});
     for (Series series : added.series) {
       series.offset += static_cast<std::uint32_t>(stored->word_count);
-      series.created = 0.0;  // the others' times are unknown
       place->series.push_back(std::move(series));
     }
   }

@@ -122,6 +122,7 @@ absl::Status FoldedFile::parse(const std::string& bytes,
     std::memcpy(lows_.data(), bytes.data() + front + cell_bytes, cell_bytes);
   }
   torn_banks_ = block.torn_banks;
+  opened_ = header.opened;
   std::string_view names =
       std::string_view(bytes).substr(front + 2 * cell_bytes);
   while (!names.empty()) {
@@ -130,6 +131,11 @@ absl::Status FoldedFile::parse(const std::string& bytes,
     names.remove_prefix(end == std::string_view::npos ? names.size() : end + 1);
   }
   return absl::OkStatus();
+}
+
+std::optional<double> FoldedFile::opened() const {
+  if (schema_ == nullptr) return std::nullopt;
+  return opened_;
 }
 
 void FoldedFile::add_to(std::vector<Source>& out) const {
@@ -141,7 +147,7 @@ void FoldedFile::add_to(std::vector<Source>& out) const {
 }
 
 absl::Status FoldedFile::write(const Folder& folder, const Merge& merge,
-                               std::size_t torn_banks,
+                               std::size_t torn_banks, double opened,
                                std::span<const std::string> names) {
   std::string listed;
   for (const std::string& name : names) listed.append(name) += '\n';
@@ -162,6 +168,7 @@ absl::Status FoldedFile::write(const Folder& folder, const Merge& merge,
   header.state = static_cast<std::uint32_t>(State::kClosed);
   header.used_bytes = sizeof header + block.size;
   header.file_bytes = header.used_bytes;
+  header.opened = opened;
   std::string bytes;
   bytes.append(bytes_of(header)).append(bytes_of(block)).append(schema);
   bytes.append(bytes_of(merge.cells())).append(bytes_of(merge.lows()));

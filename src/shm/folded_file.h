@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -37,11 +38,14 @@ class FoldedFile {
     return names_.contains(segment);
   }
   std::size_t torn_banks() const { return torn_banks_; }
+  // When the first segment in it was made; 0: unknown. Nothing: it is empty.
+  std::optional<double> opened() const;
   void add_to(std::vector<Source>& out) const;
 
-  // Replaces the file: the sums of `merge`, in which are the segments `names`.
+  // Replaces the file: the sums of `merge`, in which are the segments `names`,
+  // the first of them made at `opened`.
   static absl::Status write(const Folder& folder, const Merge& merge,
-                            std::size_t torn_banks,
+                            std::size_t torn_banks, double opened,
                             std::span<const std::string> names);
 
  private:
@@ -55,6 +59,7 @@ class FoldedFile {
   std::vector<std::uint64_t> cells_;
   std::vector<double> lows_;
   std::size_t torn_banks_ = 0;
+  double opened_ = 0.0;
   std::unordered_set<std::string> names_;
 };
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -187,6 +188,9 @@ int Segment::make_file(const ProcessIdentity& owner, void*& memory) noexcept {
   header->start_time = owner.start_time;
   header->pid_namespace = owner.pid_namespace;
   header->boot_id = owner.boot_id;
+  header->opened = std::chrono::duration<double>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
   return 0;
 }
 

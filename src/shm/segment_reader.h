@@ -39,6 +39,9 @@ class SegmentReader {
   // Whether the owner writes no more, as of the last read().
   bool has_ended() const { return has_ended_; }
 
+  // When the segment was made, seconds since 1970; 0: unknown.
+  double opened() const { return header_.opened; }
+
   // Of the last read(): appends the blocks, pointing into this.
   void add_to(std::vector<Source>& out) const;
   // Banks that their owner left inside a step.

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <iostream>
 #include <iterator>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -21,6 +22,11 @@ namespace {
 constexpr MetricId kSelfMetrics[] = {
     MetricId::kSharedProcesses, MetricId::kTornBanks,
     MetricId::kUnreadableSegments, MetricId::kUnmergedSeries};
+
+// What is unknown of one is unknown of all.
+double first_of(const std::optional<double>& a, double b) {
+  return a ? std::min(*a, b) : b;
+}
 
 }  // namespace
 
@@ -71,15 +77,18 @@ void SharedStore::snapshot(Snapshot& out) const {
   bool has_ended = false;
   sources_.clear();
   folded_.add_to(sources_);
+  std::optional<double> since = folded_.opened();
   for (const auto& [name, reader] : readers_) {
     if (unreadable_.contains(name)) continue;
+    since = first_of(since, reader->opened());
     reader->add_to(sources_);
     torn += reader->torn_banks();
     has_ended = has_ended || reader->has_ended();
     alive += reader->has_ended() ? 0U : 1U;
   }
   merge_.run(sources_);
-  if (merged_ != merge_.schema()) make_schema();
+  if (merged_ != merge_.schema() || schema_->since != since.value_or(0.0))
+    make_schema(since.value_or(0.0));
   out.schema = schema_;
   out.words.assign(merge_.cells().begin(), merge_.cells().end());
   const std::size_t about[] = {alive, torn, unreadable_.size(),
@@ -151,16 +160,19 @@ void SharedStore::fold() const {
   std::vector<Source> sources;
   std::vector<std::string> names;
   std::size_t torn = folded_.torn_banks();
+  std::optional<double> opened = folded_.opened();
   folded_.add_to(sources);
   for (const auto& [name, reader] : readers_) {
     if (!reader->has_ended() || unreadable_.contains(name)) continue;
+    opened = first_of(opened, reader->opened());
     reader->add_to(sources);
     torn += reader->torn_banks();
     names.push_back(name);
   }
   Merge ended;
   ended.run(sources);
-  if (auto status = FoldedFile::write(folder_, ended, torn, names);
+  if (auto status =
+          FoldedFile::write(folder_, ended, torn, opened.value_or(0.0), names);
       !status.ok())
     return warn_once("", status);
   for (const std::string& name : names) folder_.remove(name);
@@ -184,12 +196,12 @@ void SharedStore::remove_unfinished() const {
   }
 }
 
-void SharedStore::make_schema() const {
+void SharedStore::make_schema(double since) const {
   merged_ = merge_.schema();
-  schema_ = merged_;
-  if (!self_metrics_) return;
   auto made = std::make_shared<Schema>(*merged_);
+  made->since = since;
   for (const MetricId id : kSelfMetrics) {
+    if (!self_metrics_) break;
     made->families.push_back(
         {family_of(spec_of(id)),
          {{.offset = static_cast<std::uint32_t>(made->word_count++)}}});

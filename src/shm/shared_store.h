@@ -52,7 +52,7 @@ class SharedStore final : public SeriesStore, private ForkAware {
   void read_once() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void fold() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void remove_unfinished() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void make_schema() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void make_schema(double since) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void warn_once(const std::string& name, const absl::Status& why) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,5 +1,6 @@
 #include "src/otlp/metrics_push.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -12,6 +13,7 @@
 #include "tests/loggers/surroundings.h"
 #include "tests/otlp/push_bench.h"
 #include "tests/otlp/received.h"
+#include "vllm_metrics/registry/series_store.h"
 
 namespace vllm_metrics::otlp {
 namespace {
@@ -122,6 +124,71 @@ TEST_CASE("MetricsPush: a counter that fell starts anew", "[otlp]") {
   bench.run();
   CHECK(bench.point("tokens_total").integer == 4);
   CHECK(bench.point("tokens_total").start == before.time);
+}
+
+// What processes share: a counter without a time of creation.
+class Shared final : public SeriesStore {
+ public:
+  // The exporter's own, which its page does not show.
+  absl::StatusOr<Place> claim(const Request&) override {
+    struct alignas(64) Line {
+      std::uint64_t words[8] = {};
+    };
+    return Place{.memory = std::make_shared<std::array<Line, 16>>()};
+  }
+  void snapshot(Snapshot& out) const override {
+    auto schema = std::make_shared<Schema>();
+    schema->families = {{{.name = "tokens", .kind = MetricKind::kCounter},
+                         {Series{.labels = {{"engine", "0"}}}}}};
+    if (more) schema->families[0].series.push_back(Series{.offset = 1});
+    schema->word_count = 2;
+    schema->since = since;
+    out.schema = std::move(schema);
+    out.words = {tokens, tokens};
+  }
+  double since = 1.6e9;
+  std::uint64_t tokens = 100;
+  bool more = false;
+};
+
+TEST_CASE("MetricsPush: what processes share starts with the first of them",
+          "[otlp]") {
+  const auto store = std::make_shared<Shared>();
+  const auto exporter_start =
+      static_cast<std::uint64_t>(1'700'000'000) * kSecond;
+
+  SECTION("cumulative, however often the exporter begins") {
+    store->since = GENERATE(1.6e9, 0.0);
+    PushBench bench(Registry::create(store));
+    auto own = bench.registry->add(
+        {{{.name = "own", .kind = MetricKind::kCounter}, {Series{}}}},
+        std::make_shared<Restarting>(), 1);
+    REQUIRE(own.ok());
+    bench.run();
+    CHECK(bench.point("tokens_total").integer == 100);
+    CHECK(bench.point("tokens_total").start ==
+          (store->since > 0.0 ? 1'600'000'000 * kSecond : exporter_start));
+    CHECK(bench.point("own_total").start > 1'600'000'000 * kSecond);
+    // One that ended uncleanly took counts away with it.
+    store->tokens = 40;
+    bench.run();
+    CHECK(bench.point("tokens_total").integer == 40);
+    CHECK(bench.point("tokens_total").start == exporter_start);
+  }
+  SECTION("deltas begin with the exporter, so that nothing is told twice") {
+    PushBench bench(Registry::create(store), Temporality::kDelta);
+    store->tokens = 107;
+    bench.run();
+    CHECK(bench.point("tokens_total").integer == 7);
+    CHECK(bench.point("tokens_total").start == exporter_start);
+    // A series that came since is told as a whole.
+    store->more = true;
+    bench.run();
+    const auto points = bench.last().metrics.at("tokens_total").points;
+    REQUIRE(points.size() == 2);
+    CHECK(points[0].integer == 0);
+    CHECK(points[1].integer == 107);
+  }
 }
 
 TEST_CASE("MetricsPush: series that come and go disturb no other", "[otlp]") {

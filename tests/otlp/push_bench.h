@@ -17,7 +17,12 @@ inline constexpr std::uint64_t kSecond = 1'000'000'000;
 // A registry, its push and the collector.
 struct PushBench {
   explicit PushBench(Temporality temporality = Temporality::kCumulative,
-                     bool exponential = true, Settings settings = {}) {
+                     bool exponential = true, Settings settings = {})
+      : PushBench(Registry::create(), temporality, exponential, settings) {}
+  explicit PushBench(std::shared_ptr<Registry> pushed,
+                     Temporality temporality = Temporality::kCumulative,
+                     bool exponential = true, Settings settings = {})
+      : registry(std::move(pushed)) {
     settings.url = "http://c/v1/metrics";
     settings.resource = {{"service.name", "engine"}};
     settings.temporality = temporality;
@@ -47,7 +52,7 @@ struct PushBench {
 
   std::shared_ptr<testing::ManualClock> clock =
       std::make_shared<testing::ManualClock>();
-  std::shared_ptr<Registry> registry = Registry::create();
+  std::shared_ptr<Registry> registry;
   std::shared_ptr<testing::CapturedLog> log =
       std::make_shared<testing::CapturedLog>();
   std::shared_ptr<testing::ScriptedTransport> transport =

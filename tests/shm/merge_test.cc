@@ -137,7 +137,34 @@ TEST_CASE("SharedRegistry: adapters come and go, each process shows its newest",
   }
 }
 
-TEST_CASE("SharedRegistry: in several processes nothing has a time of creation",
+TEST_CASE("SharedRegistry: what processes share began with the first of them",
+          "[shm]") {
+  const SharedFolder folder;
+  const auto since = [](const Registry& registry) {
+    Snapshot snapshot;
+    registry.snapshot(snapshot);
+    return snapshot.schema->since;
+  };
+  const double before = Clock::system()->wall();
+  auto first = folder.open();
+  auto manager = manager_of(options_on(first->registry()));
+  const double began = since(*first->registry());
+  CHECK(began >= before);
+  CHECK(began <= Clock::system()->wall());
+
+  const auto second = folder.open();
+  const auto stays = manager_of(options_on(second->registry()));
+  CHECK(since(*second->registry()) == began);
+  // Closed, then folded, by the first page after it.
+  manager = nullptr;
+  first = nullptr;
+  CHECK(since(*second->registry()) == began);
+  CHECK(folder.segments().size() == 1);
+  CHECK(since(*second->registry()) == began);
+  CHECK(since(*folder.open({.read_only = true})->registry()) == began);
+}
+
+TEST_CASE("SharedRegistry: what processes share has no time of creation",
           "[shm]") {
   const SharedFolder folder;
   const auto shared = folder.open();

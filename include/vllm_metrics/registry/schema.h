@@ -40,6 +40,9 @@ struct SchemaFamily {
 struct Schema {
   std::vector<SchemaFamily> families = {};
   std::size_t word_count = 0;
+  // Seconds since 1970: when the first of those who share series began, whose
+  // own `created` are unknown. 0: unknown too, or nothing is shared.
+  double since = 0.0;
 };
 
 // How many words a series of this kind takes.

@@ -36,7 +36,10 @@ namespace vllm_metrics::inline v0::shm {
 //   56         pid_namespace   where pid means the owner (inode of
 //                              /proc/self/ns/pid); 0: unknown
 //   64         boot_id         16 bytes
-//   80         padding         to 128
+//   80         opened          when it was made, a double: seconds since 1970;
+//                              0: unknown. Of the folded file: the least of
+//                              what is in it
+//   88         padding         to 128
 struct alignas(64) SegmentHeader {
   std::array<char, 8> magic = {'v', 'l', 'l', 'm', 'm', 'e', 't', 'r'};
   std::uint32_t version = 1;
@@ -49,7 +52,8 @@ struct alignas(64) SegmentHeader {
   std::uint64_t start_time = 0;
   std::uint64_t pid_namespace = 0;
   std::array<std::uint64_t, 2> boot_id = {};
-  std::array<std::uint64_t, 6> padding = {};
+  double opened = 0.0;
+  std::array<std::uint64_t, 5> padding = {};
 };
 static_assert(offsetof(SegmentHeader, magic) == 0);
 static_assert(offsetof(SegmentHeader, version) == 8);
@@ -62,7 +66,8 @@ static_assert(offsetof(SegmentHeader, reserved) == 44);
 static_assert(offsetof(SegmentHeader, start_time) == 48);
 static_assert(offsetof(SegmentHeader, pid_namespace) == 56);
 static_assert(offsetof(SegmentHeader, boot_id) == 64);
-static_assert(offsetof(SegmentHeader, padding) == 80);
+static_assert(offsetof(SegmentHeader, opened) == 80);
+static_assert(offsetof(SegmentHeader, padding) == 88);
 static_assert(sizeof(SegmentHeader) == 128);
 
 enum class State : std::uint32_t { kOpen = 1, kClosed = 2 };
