@@ -215,8 +215,7 @@ void StepSection::record(const IterationStats& iteration) {
 }
 
 void StepSection::record_finished(const FinishedRequestStats& finished) {
-  inc(MetricId::kRequestSuccess, 1,
-      static_cast<std::size_t>(finished.finish_reason));
+  inc(MetricId::kRequestSuccess, 1, index_of(finished.finish_reason));
   observe(MetricId::kE2eRequestLatency, finished.e2e_latency);
   observe_phase(MetricId::kRequestQueueTime, finished.queued_time);
   observe_phase(MetricId::kRequestPrefillTime, finished.prefill_time);

@@ -19,8 +19,16 @@ enum class FinishReason {
 inline constexpr std::array<std::string_view, 5> kFinishReasonNames = {
     "stop", "length", "abort", "error", "repetition"};
 
+// Where it is among the names. What is no reason at all counts as an error.
+constexpr std::size_t index_of(FinishReason reason) noexcept {
+  const auto index = static_cast<std::size_t>(reason);
+  return index < kFinishReasonNames.size()
+             ? index
+             : static_cast<std::size_t>(FinishReason::kError);
+}
+
 constexpr std::string_view name_of(FinishReason reason) noexcept {
-  return kFinishReasonNames[static_cast<std::size_t>(reason)];
+  return kFinishReasonNames[index_of(reason)];
 }
 
 }  // namespace vllm_metrics::inline v0
