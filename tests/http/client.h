@@ -96,7 +96,8 @@ class Client {
         if (!read_some()) return {};
       }
       answer.body = unread_.substr(0, size);
-      unread_.erase(0, size);
+      // Nor does a client keep the memory of a page.
+      std::string(unread_, size).swap(unread_);
     }
     answer.status = std::stoi(head.substr(head.find(' ') + 1, 3));
     return answer;
