@@ -56,13 +56,13 @@ function(check_room_file file room allowed)
   endforeach()
 endfunction()
 
-# Programs stand where a user stands: any public header, nobody's private one,
-# but for the parts of another program.
+# Programs and benchmarks stand where a user stands: any public header, nobody's
+# private one, but for the parts of another program.
 function(check_program_file file)
   cmake_path(GET file PARENT_PATH folder)
   file(STRINGS ${SOURCE_DIR}/${file} includes REGEX "^ *# *include \"src/")
   list(FILTER includes EXCLUDE REGEX "\"${folder}/")
-  if(file MATCHES "^src/tools/")
+  if(file MATCHES "^(src/tools|bench)/")
     list(FILTER includes EXCLUDE REGEX "\"src/tools/")
   endif()
   if(includes)
