@@ -240,9 +240,7 @@ absl::StatusOr<Handle<Counter>> StatLoggerManager::State::self_counter(
   if (!spec.extra_label.name.empty())
     labels.push_back(
         {std::string(spec.extra_label.name), std::string(extra_value)});
-  return options.registry->add_counter(
-      {.name = std::string(spec.name), .help = std::string(spec.help)},
-      std::move(labels));
+  return options.registry->add_counter(family_of(spec), std::move(labels));
 }
 
 void StatLoggerManager::State::count_undeclared(int engine_index) noexcept {

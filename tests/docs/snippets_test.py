@@ -1,12 +1,23 @@
 """Configurations on the pages and the Dockerfile are such as their readers take."""
 
+import os
 import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 
 import pages
+
+try:
+    import yaml
+except ImportError:
+    # Debian's package is its own Python's.
+    debians = "/usr/bin/python3"
+    if sys.executable == debians or not os.path.exists(debians):
+        raise
+    os.execv(debians, [debians, *sys.argv])
 
 
 class Snippets(pages.PagesTest):
@@ -41,6 +52,19 @@ class Snippets(pages.PagesTest):
                         self.check_with_promtool("rules", text)
                         checked += 1
         self.assertGreaterEqual(checked, 1)
+
+    def test_a_collector_has_what_its_pipelines_name(self):
+        checked = 0
+        for page in self.project.pages():
+            for _, text in page.blocks("yaml"):
+                if "pipelines:" not in text:
+                    continue
+                config = yaml.safe_load(text)
+                for pipeline in config["service"]["pipelines"].values():
+                    for role, names in pipeline.items():
+                        checked += 1
+                        self.assertLessEqual(set(names), set(config[role]))
+        self.assertGreaterEqual(checked, 8)
 
 
 class Dockerfile(pages.PagesTest):

@@ -28,6 +28,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 class FileTest(unittest.TestCase):
     program = None
     schema_folder = None
+    source_dir = None
 
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
@@ -59,6 +60,25 @@ class FileTest(unittest.TestCase):
             otlp_data.compare(self, page, otlp_data.metrics_of(first))
             otlp_data.metrics_of(last)
             self.path("metrics.jsonl").unlink()
+
+    def test_the_reference_has_every_name_with_its_kind_and_unit(self):
+        page = (self.source_dir / "docs/opentelemetry_metrics.md").read_text("utf-8")
+        rows = dict(re.findall(r"^\| `([^`]+)` \| (.*) \|$", page, re.M))
+        self.export()
+        first, _ = self.lines("metrics.jsonl")
+        metrics = otlp_data.metrics_of(first)
+        self.assertGreater(len(metrics), 30)
+        for name, metric in metrics.items():
+            kind, data = otlp_data.data_of(metric)
+            if name.startswith("gen_ai."):
+                self.assertIn(f"`{metric['unit']}` | ", rows[name])
+                continue
+            if kind == "sum":
+                kind = ("Sum, integers" if "asInt" in data["dataPoints"][0]
+                        else "Sum, doubles")
+            self.assertEqual(
+                rows[name].lower(),
+                f"{kind} | `{metric['unit']}`".lower().replace("exponential", ""))
 
     def test_spans_have_ids_in_hex_and_times_as_text(self):
         self.export()
@@ -132,7 +152,8 @@ class FileTest(unittest.TestCase):
 
     def test_lines_of_several_processes_are_whole(self):
         running = [subprocess.Popen([self.program, self.folder.name],
-                                    stdout=subprocess.DEVNULL)
+                                    stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL)
                    for _ in range(4)]
         for process in running:
             self.assertEqual(process.wait(TIME_LIMIT), 0)
@@ -162,6 +183,7 @@ def main():
     arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
     options, rest = arguments.parse_known_args()
     FileTest.program = options.build_dir / "tests" / "otlp_push"
+    FileTest.source_dir = options.source_dir
     FileTest.schema_folder = otlp_data.schema_folder(options.source_dir)
     unittest.main(argv=[sys.argv[0], *rest])
 

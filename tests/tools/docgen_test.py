@@ -22,6 +22,12 @@ class DocgenTest(unittest.TestCase):
         checked = self.run_program("--check", self.page)
         self.assertEqual((checked.returncode, checked.stderr), (0, ""))
 
+    def test_the_page_of_opentelemetry_is_not_stale(self):
+        page = self.page.parent / "opentelemetry_metrics.md"
+        self.assertEqual(self.run_program("--otlp").stdout,
+                         page.read_text("utf-8"),
+                         f"vllm-metrics-docgen --otlp > {page}")
+
     def test_a_stale_page_is_told(self):
         with tempfile.NamedTemporaryFile("w", suffix=".md") as file:
             file.write("# Metrics\n")

@@ -6,17 +6,20 @@
 #include <string>
 #include <string_view>
 
+#include "src/tools/docgen/otlp_reference.h"
 #include "src/tools/docgen/reference.h"
 #include "vllm_metrics/version.h"
 
 namespace {
 
 constexpr std::string_view kHelp =
-    R"(vllm-metrics-docgen [--json | --check FILE]
+    R"(vllm-metrics-docgen [--json | --otlp | --check FILE]
 
 Writes the reference of all metrics to standard output: Markdown, which is
 docs/metrics.md, or with --json the same for programs.
 
+  --otlp         Markdown, which is docs/opentelemetry_metrics.md: what they are
+                 called in OpenTelemetry
   --json         JSON: {"metrics": [...], "gone": [...]}
   --check FILE   write nothing; exit with 1 when FILE is not the Markdown that
                  would be written
@@ -48,6 +51,10 @@ int main(int argc, char** argv) {
   if (argc == 1)
     return std::fputs(vllm_metrics::docgen::reference_page().c_str(), stdout) <
                    0
+               ? 1
+               : 0;
+  if (argc == 2 && flag == "--otlp")
+    return std::fputs(vllm_metrics::docgen::otlp_page().c_str(), stdout) < 0
                ? 1
                : 0;
   if (argc == 2 && flag == "--json")

@@ -115,10 +115,7 @@ std::string number_text(double value) {
 std::string bucket_text(const MetricSpec& spec) {
   if (spec.buckets.empty())
     return "1, 2, 5, 10, 20, 50, ... up to `max_model_len`";
-  std::string text;
-  for (const double bound : spec.buckets)
-    text += fmt::format("{}{}", text.empty() ? "" : ", ", number_text(bound));
-  return text;
+  return bounds_text(spec.buckets);
 }
 
 // A query that shows the family as it is mostly looked at.
@@ -208,6 +205,13 @@ void append_gone(std::string& page) {
 }
 
 }  // namespace
+
+std::string bounds_text(std::span<const double> bounds) {
+  std::string text;
+  for (const double bound : bounds)
+    text += fmt::format("{}{}", text.empty() ? "" : ", ", number_text(bound));
+  return text;
+}
 
 std::string reference_page() {
   std::string page(kHead);
