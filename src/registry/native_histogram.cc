@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "vllm_metrics/primitives/native_words.h"
@@ -28,6 +29,19 @@ double past_bucket(double threshold, const NativeView& view) {
                     slot < static_cast<std::int64_t>(view.counts.size()) &&
                     view.counts[static_cast<std::size_t>(slot)] != 0;
   return used ? native::upper_bound(index, view.schema) : threshold;
+}
+
+// The words of a histogram with room for all that `view` and others hold.
+std::vector<std::uint64_t> roomy_copy(const NativeView& view) {
+  std::vector<std::uint64_t> words(
+      kNativeHeaderWords +
+      std::max<std::size_t>(kMaxNativeBuckets, view.counts.size()));
+  words[0] = std::bit_cast<std::uint64_t>(std::int64_t{view.schema});
+  words[1] = std::bit_cast<std::uint64_t>(std::int64_t{view.first_index});
+  words[2] = std::bit_cast<std::uint64_t>(view.zero_threshold);
+  words[3] = view.zero_count;
+  std::ranges::copy(view.counts, words.begin() + kNativeHeaderWords);
+  return words;
 }
 
 }  // namespace
@@ -93,6 +107,30 @@ NativeQuantile native_quantile(const NativeView& view, double q) {
       lower > 0.0 ? lower * std::pow(upper / lower, part(view.counts[slot]))
                   : upper * part(view.counts[slot]);
   return {std::clamp(value, lower, upper), lower, upper};
+}
+
+NativeQuantile native_quantile(const Snapshot& snapshot,
+                               std::string_view family, double q,
+                               const Labels& where) {
+  std::vector<std::uint64_t> words;
+  const auto add = [&](const Series& series) {
+    const auto has = [&series](const Label& label) {
+      return std::ranges::find(series.labels, label) != series.labels.end();
+    };
+    if (series.native_buckets == 0 || !std::ranges::all_of(where, has)) return;
+    if (words.empty()) {
+      words = roomy_copy(snapshot.native(series));
+    } else {
+      merge_native(words, snapshot.native(series));
+    }
+  };
+  if (snapshot.schema != nullptr) {
+    for (const SchemaFamily& candidate : snapshot.schema->families) {
+      if (candidate.family.name == family)
+        std::ranges::for_each(candidate.series, add);
+    }
+  }
+  return native_quantile(native_view(words), q);
 }
 
 void merge_native(std::span<std::uint64_t> into, const NativeView& from) {

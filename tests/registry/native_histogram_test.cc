@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <span>
@@ -93,6 +94,48 @@ TEST_CASE("native_quantile: the zero bucket reaches from 0 to its threshold",
   CHECK(found.value == Approx(0.5 / 3.0));
   CHECK(found.lower == 0.0);
   CHECK(found.upper == 0.5);
+}
+
+TEST_CASE("native_quantile: of some series it is that of all their values",
+          "[registry]") {
+  const auto values = latencies(3'000, 2);
+  const std::span all(values);
+  const auto bounds = std::make_shared<const BucketBounds>(
+      *BucketBounds::create(std::vector<double>{1.0}));
+  auto schema = std::make_shared<Schema>();
+  SchemaFamily& family = schema->families.emplace_back(
+      SchemaFamily{{.name = "s", .kind = MetricKind::kHistogram}});
+  Snapshot snapshot;
+  const auto add = [&](const char* engine, const Words& native) {
+    family.series.push_back(
+        {.labels = {{"engine", engine}, {"model", "m"}},
+         .offset = static_cast<std::uint32_t>(snapshot.words.size()),
+         .bounds = bounds,
+         .native_buckets = static_cast<std::uint32_t>(
+             native.empty() ? 0 : native.size() - kNativeHeaderWords)});
+    snapshot.words.resize(snapshot.words.size() + bounds->bucket_count() + 1);
+    snapshot.words.insert(snapshot.words.end(), native.begin(), native.end());
+  };
+  add("0", words_of(all.first(1'000), {.schema = 5, .max_buckets = 640}));
+  add("1", words_of(all.last(2'000), {.schema = 4, .max_buckets = 320}));
+  add("2", {});
+  snapshot.schema = schema;
+
+  const Words joined =
+      words_of(values, {.schema = 4, .max_buckets = kMaxNativeBuckets});
+  for (const double q : {0.0, 0.5, 0.99, 1.0}) {
+    const NativeQuantile found = native_quantile(snapshot, "s", q);
+    const NativeQuantile expected = native_quantile(native_view(joined), q);
+    CHECK(found.value == Approx(expected.value));
+    CHECK(found.lower == expected.lower);
+    CHECK(found.upper == expected.upper);
+    CHECK(native_quantile(snapshot, "s", q, {{"engine", "0"}}).upper ==
+          native_quantile(snapshot.native(family.series[0]), q).upper);
+  }
+  const Labels nobody = {{"engine", "2"}, {"model", "m"}};
+  CHECK(std::isnan(native_quantile(snapshot, "s", 0.5, nobody).value));
+  CHECK(std::isnan(native_quantile(snapshot, "t", 0.5).value));
+  CHECK(std::isnan(native_quantile(Snapshot(), "s", 0.5).value));
 }
 
 TEST_CASE("native_quantile: out of range, or of nothing, is what PromQL says",

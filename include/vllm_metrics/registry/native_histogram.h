@@ -2,11 +2,14 @@
 
 #include <cstdint>
 #include <span>
+#include <string_view>
 
 #include "absl/status/status.h"
 #include "vllm_metrics/export.h"
 #include "vllm_metrics/primitives/native_buckets.h"
 #include "vllm_metrics/primitives/native_format.h"
+#include "vllm_metrics/registry/labels.h"
+#include "vllm_metrics/registry/snapshot.h"
 
 namespace vllm_metrics::inline v0 {
 
@@ -35,6 +38,15 @@ struct NativeQuantile {
 // Definition: histogram_quantile() of PromQL on a native histogram.
 VLLM_METRICS_EXPORT NativeQuantile native_quantile(const NativeView& view,
                                                    double q);
+
+// The same of all series of `family` with native buckets that have the labels
+// `where`, perhaps among others, e.g. of all engines together. NaN when there
+// is none.
+// Definition: histogram_quantile(q, sum(...)) of PromQL.
+VLLM_METRICS_EXPORT NativeQuantile native_quantile(const Snapshot& snapshot,
+                                                   std::string_view family,
+                                                   double q,
+                                                   const Labels& where = {});
 
 // Adds the observations of `from` to those of the native words `into`, e.g. of
 // another process: `into` has the lower schema of the two afterwards, lower
