@@ -85,7 +85,9 @@ class Names(pages.PagesTest):
         build = self.source("CMakeLists.txt", "cmake/*.cmake")
         for page, match in self.code(r"-D(VLLM_METRICS_\w+)"):
             with self.subTest(page=page, option=match[1]):
-                self.assertIn(f"option({match[1]} ", build)
+                self.assertRegex(
+                    build, rf"option\({match[1]}\s|set\({match[1]} \w+ CACHE "
+                )
         components = set(
             re.findall(r"vllm_metrics_add_\w*component\((\w+)[ )]", build)
         )
