@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -130,6 +131,11 @@ absl::Status SegmentReader::read_header() {
 
 absl::Status SegmentReader::read_blocks(SchemaDecoder& schemas) {
   const std::uint64_t used = header_.used_bytes.load();
+  // What a header says is no reason to allocate it.
+  struct stat file {};
+  if (::fstat(file_.value(), &file) != 0 ||
+      static_cast<std::uint64_t>(file.st_size) < used)
+    return absl::DataLossError("it is cut short");
   std::uint64_t at = sizeof header_;
   for (std::size_t i = 0; at < used; ++i) {
     if (i == blocks_.size()) {

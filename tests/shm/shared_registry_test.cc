@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 #include <cstdint>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -15,6 +16,7 @@
 #include "vllm_metrics/loggers/options.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/registry/registry.h"
+#include "vllm_metrics/shm/segment_format.h"
 
 namespace {
 
@@ -360,6 +362,13 @@ TEST_CASE("SharedRegistry: a damaged file is left out, named once and counted",
     check_left_out();
     CHECK(warnings[0].find("format version 2") != std::string::npos);
   }
+  SECTION("more in use than there is") {
+    std::string wrong = good;
+    wrong[16 + 6] = wrong[24 + 6] = '\x7F';
+    write_file(damaged, wrong);
+    check_left_out();
+    CHECK(warnings[0].find("cut short") != std::string::npos);
+  }
   SECTION("sizes that lie") {
     std::string wrong = good;
     wrong[128 + 8] = '\xFF';
@@ -373,6 +382,46 @@ TEST_CASE("SharedRegistry: a damaged file is left out, named once and counted",
     write_file(damaged, wrong);
     check_left_out();
   }
+}
+
+TEST_CASE("SharedRegistry: a process is more than its pid", "[shm]") {
+  const SharedFolder folder;
+  in_child([&] {
+    const auto own = folder.open();
+    auto& registry = *own->registry();
+    (*registry.add_counter({.name = "c", .help = "A."}))->inc(5);
+    const auto gauge = registry.add_gauge(
+        {.name = "g", .help = "A.", .mode = GaugeMode::kLiveSum});
+    (*gauge)->set(2.0);
+    ::kill(::getpid(), SIGKILL);
+  });
+  const std::string path = folder.segments().at(0);
+  std::string text = file_text(path);
+  shm::SegmentHeader header;
+  std::memcpy(static_cast<void*>(&header), text.data(), sizeof header);
+  header.pid = ::getpid();  // which is alive
+  bool is_alive = false;
+  SECTION("another one has it now") {}
+  SECTION("it was one before the machine was started") {
+    header.start_time = 0;
+    header.boot_id[0] ^= 1;
+  }
+  SECTION("it is one of another pid namespace, who may be alive") {
+    header.pid_namespace ^= 1;
+    is_alive = true;
+  }
+  text.replace(0, sizeof header, reinterpret_cast<const char*>(&header),
+               sizeof header);
+  write_file(path, text);
+  const auto shared = folder.open();
+  for (int scrape = 0; scrape < 2; ++scrape) {
+    const std::string page = page_of(*shared->registry());
+    CHECK(sample(page, "c_total") == 5.0);
+    CHECK((sample(page, "g") == 2.0) == is_alive);
+    CHECK(sample(page, "vllm_metrics_shared_processes") ==
+          (is_alive ? 2.0 : 1.0));
+  }
+  CHECK(std::filesystem::exists(path) == is_alive);
 }
 
 TEST_CASE("SharedRegistry: any byte of a segment may be wrong", "[shm]") {
