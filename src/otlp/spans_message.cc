@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <protozero/pbf_writer.hpp>
 
@@ -65,6 +66,13 @@ struct Phases {
     if (stats.queued_time)
       queue =
           Interval{prefill->start - length(*stats.queued_time), prefill->start};
+  }
+
+  // The first SCHEDULED.
+  std::optional<std::uint64_t> scheduled() const {
+    if (prefill) return prefill->start;
+    if (queue) return queue->end;
+    return std::nullopt;
   }
 
   Interval whole;
@@ -137,6 +145,29 @@ void add_attributes(protozero::pbf_writer& span, const SpanSource& source,
   out.add("vllm_metrics.num_preemptions", stats.num_preemptions);
 }
 
+// Span: events = 11, dropped_events_count = 12; Event: time = 1, name = 2.
+void add_preemptions(protozero::pbf_writer& span,
+                     const FinishedRequestStats& stats, const Phases& phases) {
+  const auto scheduled = phases.scheduled();
+  std::int64_t told = 0;
+  for (const double seconds : stats.preemption_times.seconds()) {
+    if (!scheduled) break;
+    // Within the request, whatever the two clocks say.
+    const std::uint64_t time =
+        std::clamp(*scheduled + length(seconds), phases.whole.start,
+                   std::max(phases.whole.start, phases.whole.end));
+    protozero::pbf_writer event(span, 11);
+    event.add_fixed64(1, time);
+    add_text(event, 2, "preemption");
+    ++told;
+  }
+  const std::int64_t untold = stats.num_preemptions - told;
+  if (untold <= 0) return;
+  Attributes(span).add("vllm_metrics.num_preemptions_without_event", untold);
+  constexpr std::int64_t kMost = std::numeric_limits<std::uint32_t>::max();
+  span.add_uint32(12, static_cast<std::uint32_t>(std::min(untold, kMost)));
+}
+
 void add_head(protozero::pbf_writer& span, const TraceContext& trace,
               const SpanId& id, const SpanId& parent, std::string_view name,
               Kind kind, const Interval& when) {
@@ -160,6 +191,7 @@ void add_request(protozero::pbf_writer& scope_spans, const SpanSource& source,
     add_head(span, stats.trace, id, stats.trace.span_id, "llm_request",
              Kind::kServer, phases.whole);
     add_attributes(span, source, model_name);
+    add_preemptions(span, stats, phases);
     if (stats.finish_reason == FinishReason::kError) {
       protozero::pbf_writer status(span, 15);
       status.add_enum(3, kErrorCode);

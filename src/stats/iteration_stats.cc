@@ -36,6 +36,10 @@ FinishedRequestStats finished(FinishReason reason, double now,
   if (request.first_token_ts.has_value())
     stats.first_token_latency = request.first_token_latency;
   stats.trace = request.trace;
+  if (request.scheduled_ts.has_value()) {
+    for (const double time : request.preempted_ts.seconds())
+      stats.preemption_times.add(time - *request.scheduled_ts);
+  }
   return stats;
 }
 
@@ -118,6 +122,7 @@ void IterationStats::update_from_events(std::span<const EngineCoreEvent> events,
       case EngineCoreEvent::Type::kPreempted:
         ++num_preempted_reqs;
         ++request.num_preemptions;
+        request.preempted_ts.add(event.timestamp);
         move_lora(request, LoraRequestStates::Phase::kWaiting);
         break;
     }

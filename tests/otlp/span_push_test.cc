@@ -1,6 +1,8 @@
 #include "src/otlp/span_push.h"
 
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -25,7 +27,40 @@ struct Span {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   bool failed = false;
+  std::vector<std::uint64_t> preemptions = {};  // their times
+  std::uint32_t dropped_events = 0;
+  std::map<std::string, std::int64_t> numbers = {};  // attributes
 };
+
+std::uint64_t read_event(protozero::pbf_reader event) {
+  std::uint64_t time = 0;
+  while (event.next()) {
+    if (event.tag() == 1) {
+      time = event.get_fixed64();
+    } else {
+      CHECK(event.get_string() == "preemption");
+    }
+  }
+  return time;
+}
+
+void read_number(protozero::pbf_reader pair, Span& span) {
+  std::string key;
+  while (pair.next()) {
+    if (pair.tag() == 1) {
+      key = pair.get_string();
+      continue;
+    }
+    protozero::pbf_reader any = pair.get_message();
+    while (any.next()) {
+      if (any.tag() == 3) {
+        span.numbers[key] = any.get_int64();
+      } else {
+        any.skip();
+      }
+    }
+  }
+}
 
 std::vector<Span> read_spans(const std::string& bytes) {
   std::vector<Span> spans;
@@ -53,6 +88,15 @@ std::vector<Span> read_spans(const std::string& bytes) {
               break;
             case 8:
               span.end = message.get_fixed64();
+              break;
+            case 9:
+              read_number(message.get_message(), span);
+              break;
+            case 11:
+              span.preemptions.push_back(read_event(message.get_message()));
+              break;
+            case 12:
+              span.dropped_events = message.get_uint32();
               break;
             case 15:
               span.failed = true;
@@ -206,6 +250,133 @@ TEST_CASE("Spans: what a logger left behind is sent, then its lane goes",
   CHECK(bench.sent().size() == 2);
   MutexLock lock(bench.lanes->mutex);
   CHECK(bench.lanes->all.empty());
+}
+
+// A request that arrives at 1.7e9 s, is scheduled 2 s later, at 52 s of the
+// engine's clock, and has its first output at 53 s of it.
+constexpr double kArrival = 1'700'000'000.0;
+
+RequestStateStats started_request() {
+  RequestStateStats request{.arrival_time = kArrival, .trace = kSampled};
+  IterationStats step;
+  step.reset(kArrival + 3.0);
+  const EngineCoreEvent events[] = {{EngineCoreEvent::Type::kQueued, 50.5},
+                                    {EngineCoreEvent::Type::kScheduled, 52.0}};
+  step.update_from_output({.num_new_tokens = 1, .events = events}, 53.0,
+                          request);
+  return request;
+}
+
+// Preempted at these times of the engine's clock, each time scheduled again
+// after a quarter of a second; ends at 60 s of it.
+IterationStats end_with_preemptions(const std::vector<double>& times) {
+  RequestStateStats request = started_request();
+  std::vector<EngineCoreEvent> events;
+  for (const double time : times) {
+    events.push_back({EngineCoreEvent::Type::kPreempted, time});
+    events.push_back({EngineCoreEvent::Type::kScheduled, time + 0.25});
+  }
+  IterationStats step;
+  step.reset(kArrival + 10.0);
+  step.update_from_output({.num_new_tokens = 1, .events = events}, 60.0,
+                          request);
+  step.update_from_finished_request(FinishReason::kLength, request);
+  return step;
+}
+
+constexpr std::uint64_t kNanoseconds = 1'000'000'000;
+
+TEST_CASE("Spans: preemptions are events, at the times given to the stats",
+          "[otlp]") {
+  Bench bench;
+  const IterationStats step = end_with_preemptions({54.5, 57.25});
+  bench.logger->record({.iteration = &step});
+  REQUIRE(bench.push->run(10.0));
+  const auto spans = bench.sent();
+  REQUIRE(spans.size() == 4);
+  const Span& root = spans[0];
+  const Span& queue = spans[1];
+  REQUIRE(queue.name == "queue");
+  CHECK(queue.end == root.start + 2 * kNanoseconds);
+  // 2.5 and 5.25 s behind the first SCHEDULED.
+  CHECK(root.preemptions ==
+        std::vector<std::uint64_t>{queue.end + 2'500'000'000,
+                                   queue.end + 5'250'000'000});
+  for (const std::uint64_t time : root.preemptions) {
+    CHECK(time >= queue.end);
+    CHECK(time <= root.end);
+  }
+  CHECK(root.dropped_events == 0);
+  CHECK(root.numbers.at("vllm_metrics.num_preemptions") == 2);
+  CHECK(root.numbers.count("vllm_metrics.num_preemptions_without_event") == 0);
+  for (std::size_t i = 1; i < spans.size(); ++i)
+    CHECK(spans[i].preemptions.empty());
+}
+
+TEST_CASE("Spans: preemptions beyond the eighth are a number", "[otlp]") {
+  Bench bench;
+  const IterationStats step = end_with_preemptions(
+      {53.5, 54.0, 54.5, 55.0, 55.5, 56.0, 56.5, 57.0, 57.5, 58.0, 58.5});
+  bench.logger->record({.iteration = &step});
+  REQUIRE(bench.push->run(10.0));
+  const Span root = bench.sent().at(0);
+  CHECK(root.preemptions.size() == 8);
+  CHECK(root.preemptions.back() == root.start + 7 * kNanoseconds);
+  CHECK(root.dropped_events == 3);
+  CHECK(root.numbers.at("vllm_metrics.num_preemptions") == 11);
+  CHECK(root.numbers.at("vllm_metrics.num_preemptions_without_event") == 3);
+}
+
+TEST_CASE("Spans: a preemption lies within its request, whatever is claimed",
+          "[otlp]") {
+  Bench bench;
+  FinishedRequestStats stats{.e2e_latency = 2.0,
+                             .num_preemptions = 5,
+                             .first_token_latency = 1.0,
+                             .trace = kSampled};
+  for (const double claimed : {-7.0, 0.5, 1e300, std::nan("")})
+    stats.preemption_times.add(claimed);
+  bench.end(stats);
+  bench.end({.queued_time = {}, .num_preemptions = 1, .trace = kSampled});
+  REQUIRE(bench.push->run(10.0));
+  const auto spans = bench.sent();
+  const Span& root = spans[0];
+  CHECK(root.preemptions.size() == 4);
+  for (const std::uint64_t time : root.preemptions) {
+    CHECK(time >= root.start);
+    CHECK(time <= root.end);
+  }
+  CHECK(root.dropped_events == 1);
+  // When it was scheduled is not known.
+  CHECK(spans.back().preemptions.empty());
+  CHECK(spans.back().dropped_events == 1);
+}
+
+TEST_CASE("Spans: of an aborted request too children add up to its life",
+          "[otlp]") {
+  Bench bench;
+  RequestStateStats request = started_request();
+  IterationStats step;
+  const EngineCoreEvent events[] = {{EngineCoreEvent::Type::kPreempted, 54.0}};
+  step.reset(kArrival + 5.0);
+  step.update_from_events(events, request);
+  step.update_from_ended_request(FinishReason::kAbort, 55.0, request);
+  bench.logger->record({.iteration = &step});
+  REQUIRE(bench.push->run(10.0));
+  const auto spans = bench.sent();
+  const FinishedRequestStats& stats = step.finished_requests.at(0);
+  REQUIRE(spans.size() == 4);
+  CHECK(spans[0].end - spans[0].start == 5 * kNanoseconds);
+  CHECK_FALSE(spans[0].failed);
+  CHECK(spans[0].preemptions ==
+        std::vector<std::uint64_t>{spans[0].start + 4 * kNanoseconds});
+  for (const auto& [index, seconds] :
+       {std::pair(1U, *stats.queued_time), std::pair(2U, *stats.prefill_time),
+        std::pair(3U, *stats.decode_time)})
+    CHECK(static_cast<double>(spans[index].end - spans[index].start) ==
+          seconds * 1e9);
+  CHECK(spans[1].end == spans[2].start);
+  CHECK(spans[2].end == spans[3].start);
 }
 
 }  // namespace

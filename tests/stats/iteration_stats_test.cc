@@ -154,6 +154,33 @@ TEST_CASE("IterationStats: a preemption counts for the step and the request",
   CHECK(step.finished_requests.front().num_preemptions == 3);
 }
 
+TEST_CASE("IterationStats: preemptions are timed from the first SCHEDULED",
+          "[stats]") {
+  const auto times = [](const RequestStateStats& given) {
+    RequestStateStats request = given;
+    auto step = step_at(0.0);
+    step.update_from_finished_request(FinishReason::kStop, request);
+    const auto kept = step.finished_requests.front().preemption_times.seconds();
+    return Seconds(kept.begin(), kept.end());
+  };
+  RequestStateStats request;
+  auto step = step_at(0.0);
+  give(
+      step, request, 2.0, 1,
+      {{Type::kQueued, 0.5}, {Type::kScheduled, 1.0}, {Type::kPreempted, 1.5}});
+  give(step, request, 4.0, 1,
+       {{Type::kScheduled, 2.5}, {Type::kPreempted, 3.25}});
+  CHECK(times(request) == Seconds{0.5, 2.25});
+  for (int i = 0; i < 10; ++i)
+    give(step, request, 5.0, 1, {{Type::kPreempted, 4.5}});
+  CHECK(times(request) == Seconds{0.5, 2.25, 3.5, 3.5, 3.5, 3.5, 3.5, 3.5});
+  CHECK(request.num_preemptions == 12);
+
+  RequestStateStats never_scheduled;
+  give(step, never_scheduled, 1.0, 1, {{Type::kPreempted, 0.5}});
+  CHECK(times(never_scheduled).empty());
+}
+
 TEST_CASE(
     "IterationStats: a request with NaN logits is corrupted, counted "
     "once, when it ends",

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "vllm_metrics/stats/finish_reason.h"
+#include "vllm_metrics/stats/preemption_times.h"
 #include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
@@ -35,7 +36,8 @@ struct FinishedRequestStats {
   std::int64_t num_preemptions = 0;
   // Seconds, wall: arrival to the first output. Unset: it had none.
   std::optional<double> first_token_latency = {};
-  TraceContext trace = {};  // what the request came with
+  TraceContext trace = {};                // what the request came with
+  PreemptionTimes preemption_times = {};  // engine, since the first SCHEDULED
 };
 
 }  // namespace vllm_metrics::inline v0

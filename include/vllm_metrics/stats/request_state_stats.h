@@ -6,6 +6,7 @@
 #include <string>
 
 #include "vllm_metrics/stats/lora_stats.h"
+#include "vllm_metrics/stats/preemption_times.h"
 #include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
@@ -77,6 +78,9 @@ struct RequestStateStats {
   // Filled by the engine when the request arrives, e.g. from its `traceparent`
   // header (parse_traceparent).
   TraceContext trace = {};
+
+  // Kept by IterationStats.
+  PreemptionTimes preempted_ts = {};  // engine
 };
 
 }  // namespace vllm_metrics::inline v0
