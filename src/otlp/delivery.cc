@@ -161,9 +161,15 @@ Delivered Delivery::send(std::string_view body, std::uint64_t items,
     if (now >= deadline) break;
 
     const Response response = send_once(body, deadline - now);
-    if (is_success(response.status))
+    if (is_success(response.status)) {
+#ifdef VLLM_METRICS_PLANTED_FAULT
+      const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+#else
+      const std::uint64_t most = items;
+#endif
       return {.outcome = Outcome::kAccepted,
-              .rejected = std::min(rejected_items(response), items)};
+              .rejected = std::min(rejected_items(response), most)};
+    }
     unknown |= may_have_arrived(response);
     error = reason(response);
     // A server that has now looked at it and does not want it at all has not
