@@ -1,17 +1,16 @@
 #include "sandbox_ratio.h"
 
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "connection.h"
 #include "contest.h"
 #include "ratio_table.h"
+#include "scraper.h"
 #include "src/tools/sandbox/pages.h"
 #include "src/tools/sandbox/session.h"
 #include "src/tools/sim/run.h"
@@ -49,43 +48,14 @@ class TimedSession final : public sim::RunControl {
   SteadyClock::time_point last_;
 };
 
-// Asks as the page does in two seconds, again and again while it lives.
-class OpenPage {
- public:
-  explicit OpenPage(int port) : thread_([this, port] { run(port); }) {
-    while (requests_.load() < 9) std::this_thread::yield();
+// Asks as the page does in two seconds.
+void ask_as_the_page(Connection& browser) {
+  for (int i = 0; i < 4; ++i) {
+    browser.get("/metrics");
+    browser.get("/api/state");
   }
-  ~OpenPage() { stop(); }
-
-  double requests_per_second() {
-    stop();
-    return static_cast<double>(requests_.load()) / seconds_;
-  }
-
- private:
-  void run(int port) {
-    Connection browser(port);
-    const auto start = SteadyClock::now();
-    while (!stop_.load(std::memory_order_relaxed)) {
-      for (int i = 0; i < 4; ++i) {
-        browser.get("/metrics");
-        browser.get("/api/state");
-      }
-      browser.get("/api/doctor");
-      requests_.fetch_add(9, std::memory_order_relaxed);
-    }
-    seconds_ = seconds_since(start);
-  }
-  void stop() {
-    stop_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-
-  std::atomic<bool> stop_{false};
-  std::atomic<std::size_t> requests_{0};
-  double seconds_ = 1.0;
-  std::thread thread_;
-};
+  browser.get("/api/doctor");
+}
 
 struct Timed {
   double p50 = 0.0;  // nanoseconds of an event, nearly all of them steps
@@ -125,10 +95,11 @@ Timed time_run(bool open) {
                sim::to_ticks(kVirtualSeconds));
   TimedSession timed(session);
   run.set_control(&timed);
-  std::optional<OpenPage> page;
-  if (open) page.emplace((*exposer)->port());
+  Connection browser((*exposer)->port());
+  std::optional<Scraper> page;
+  if (open) page.emplace([&browser] { ask_as_the_page(browser); });
   run.to_end();
-  return {timed.p50(), open ? page->requests_per_second() : 0.0};
+  return {timed.p50(), open ? 9.0 * page->scrapes_per_second() : 0.0};
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 
 #include "contest.h"
 #include "engines.h"
+#include "scraper.h"
 #include "step_data.h"
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/exposition/text_format.h"
@@ -27,41 +28,6 @@ double nanoseconds_since(SteadyClock::time_point start) {
   return std::chrono::duration<double, std::nano>(SteadyClock::now() - start)
       .count();
 }
-
-// A thread that scrapes again and again while it lives.
-class Scraper {
- public:
-  explicit Scraper(std::function<void()> scrape)
-      : scrape_(std::move(scrape)), thread_([this] { run(); }) {
-    while (scrapes_.load() < 200) std::this_thread::yield();
-  }
-  ~Scraper() { stop(); }
-
-  double scrapes_per_second() {
-    stop();
-    return static_cast<double>(scrapes_.load()) / seconds_;
-  }
-
- private:
-  void run() {
-    const auto start = SteadyClock::now();
-    while (!stop_.load(std::memory_order_relaxed)) {
-      scrape_();
-      scrapes_.fetch_add(1, std::memory_order_relaxed);
-    }
-    seconds_ = nanoseconds_since(start) * 1e-9;
-  }
-  void stop() {
-    stop_ = true;
-    if (thread_.joinable()) thread_.join();
-  }
-
-  std::function<void()> scrape_;
-  std::atomic<bool> stop_{false};
-  std::atomic<std::size_t> scrapes_{0};
-  double seconds_ = 1.0;
-  std::thread thread_;
-};
 
 // The generation tokens of all engines, from the page's words.
 std::uint64_t generation_tokens(const Registry& registry) {
