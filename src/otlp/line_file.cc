@@ -27,6 +27,25 @@ double monotonic() {
       .count();
 }
 
+// Where files cannot be locked there is one writer.
+class FileLock {
+ public:
+  explicit FileLock(int fd)
+      : fd_(fd),
+        is_of_another_(flock(fd, LOCK_EX | LOCK_NB) != 0 &&
+                       errno == EWOULDBLOCK) {}
+  // Not left to close(): a child of a fork in between has the file open too.
+  ~FileLock() { flock(fd_, LOCK_UN); }
+  FileLock(const FileLock&) = delete;
+  FileLock& operator=(const FileLock&) = delete;
+
+  bool is_of_another() const { return is_of_another_; }
+
+ private:
+  const int fd_;
+  const bool is_of_another_;
+};
+
 // As the process's folder is now, whatever it is at an export.
 std::string absolute(std::string path) {
   std::error_code error;
@@ -104,8 +123,8 @@ absl::StatusOr<LineFile::Placed> LineFile::append_once(std::string_view line,
     if (!status.ok()) return status;
     return Placed::kDone;
   }
-  // Where files cannot be locked there is one writer.
-  if (flock(fd.value(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  const FileLock lock(fd.value());
+  if (lock.is_of_another())
     return absl::UnavailableError(
         fmt::format("{} is locked by another process", path_));
   struct stat opened {};
