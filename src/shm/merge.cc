@@ -82,6 +82,16 @@ void add_exactly(std::uint64_t& high, double& lost, double value, double low) {
   lost = rest - (rounded - sum);
 }
 
+// Where a histogram's native buckets lie, and how many cells they are; its
+// exemplars follow.
+std::uint32_t native_cell_of(const Series& series) {
+  return series.offset +
+         static_cast<std::uint32_t>(series.bounds->bucket_count() + 1);
+}
+std::uint32_t native_cells_of(const Series& series) {
+  return static_cast<std::uint32_t>(native_word_count(series.native_buckets));
+}
+
 }  // namespace
 
 Merge::Op Merge::op_of(const Family& family) {
@@ -174,7 +184,8 @@ void Merge::place_series(const Source& source, const Family& family,
   if (is_new) {
     all.push_back({.labels = std::move(labels),
                    .bounds = series.bounds,
-                   .native_buckets = series.native_buckets});
+                   .native_buckets = series.native_buckets,
+                   .exemplars = series.exemplars});
     is_past_[into].push_back(is_past ? 1 : 0);
     return;
   }
@@ -182,6 +193,9 @@ void Merge::place_series(const Source& source, const Family& family,
   if (series.bounds == nullptr) return;
   // Native buckets of a part of the observations would say nothing.
   if (series.native_buckets == 0) all[target->second.series].native_buckets = 0;
+  // Of a part of the processes they are as good.
+  if (series.exemplars != 0)
+    all[target->second.series].exemplars = series.exemplars;
   auto& bounds = all[target->second.series].bounds;
   if (auto both = common(bounds, series.bounds); both != nullptr) {
     bounds = std::move(both);
@@ -197,11 +211,14 @@ void Merge::give_offsets() {
     const bool is_gauge = family.family.kind == MetricKind::kGauge;
     for (Series& series : family.series) {
       series.offset = next;
+      if (series.exemplars != 0)
+        series.exemplars =
+            static_cast<std::uint32_t>(series.bounds->bucket_count());
       if (is_gauge) gauges_.push_back(next);
       next += static_cast<std::uint32_t>(
           is_gauge ? 2
                    : word_count(family.family.kind, series.bounds.get(),
-                                series.native_buckets));
+                                series.native_buckets, series.exemplars));
     }
   }
   cells_.assign(next, 0);
@@ -256,16 +273,38 @@ void Merge::add_histogram(const Series& from, const Series& to,
   out.push_back(
       {Op::kAddReal, from.offset + static_cast<std::uint32_t>(of.size() + 1),
        to.offset + static_cast<std::uint32_t>(to.bounds->bucket_count()), 1});
-  if (to.native_buckets == 0) return;
-  const auto behind = [](const Series& series) {
-    return series.offset +
-           static_cast<std::uint32_t>(series.bounds->bucket_count() + 1);
+  if (to.native_buckets != 0) {
+    out.push_back({Op::kAddNative, native_cell_of(from), native_cell_of(to),
+                   native_cells_of(from), native_cells_of(to)});
+  }
+  if (from.exemplars != 0) add_exemplars(from, to, out);
+}
+
+// As the buckets; one that becomes several's keeps the newest of them.
+void Merge::add_exemplars(const Series& from, const Series& to,
+                          std::vector<Step>& out) {
+  const auto cell_of = [](const Series& series, std::size_t bucket) {
+    return native_cell_of(series) + native_cells_of(series) +
+           static_cast<std::uint32_t>(bucket * kExemplarWords);
   };
-  const auto cells_of = [](const Series& series) {
-    return static_cast<std::uint32_t>(native_word_count(series.native_buckets));
+  const auto of = from.bounds->values();
+  for (std::size_t i = 0; i <= of.size(); ++i) {
+    const std::size_t into =
+        i < of.size() ? to.bounds->bucket_of(of[i]) : to.bounds->size();
+    out.push_back(
+        {Op::kNewestExemplar, cell_of(from, i), cell_of(to, into), 1});
+  }
+}
+
+void Merge::keep_newer(const std::uint64_t* from, std::uint64_t* to) {
+  const auto at = [](const std::uint64_t* words) {
+    return exemplar_of(
+        std::span<const std::uint64_t, kExemplarWords>(words, kExemplarWords));
   };
-  out.push_back(
-      {Op::kAddNative, behind(from), behind(to), cells_of(from), cells_of(to)});
+  const Exemplar one = at(from);
+  const Exemplar kept = at(to);
+  if (one.valid() && (!kept.valid() || one.timestamp > kept.timestamp))
+    std::copy_n(from, kExemplarWords, to);
 }
 
 void Merge::add_native(std::span<const std::uint64_t> from,
@@ -298,6 +337,10 @@ void Merge::add(const Source& source, std::span<const Step> steps) {
     }
     if (step.op == Op::kAddNative) {
       add_native({from, step.count}, {to, step.room});
+      continue;
+    }
+    if (step.op == Op::kNewestExemplar) {
+      keep_newer(from, to);
       continue;
     }
     if (step.op == Op::kAddReal) {

@@ -33,6 +33,7 @@ struct Source {
 //
 //   counters, histograms  added; of histograms with different bounds, the
 //                         bounds that all have
+//   exemplars             the newest of each bucket
 //   gauges                by their mode; one that was never set is no sample
 //
 // Sums of doubles are kept to twice their precision: in whatever order they
@@ -62,6 +63,7 @@ class Merge {
     kAddIntegers,
     kAddReal,
     kAddNative,
+    kNewestExemplar,
     kNewest,
     kMax,
     kMin,
@@ -95,7 +97,10 @@ class Merge {
                   std::vector<Step>& out);
   void add_histogram(const Series& from, const Series& to,
                      std::vector<Step>& out);
+  static void add_exemplars(const Series& from, const Series& to,
+                            std::vector<Step>& out);
   void add(const Source& source, std::span<const Step> steps);
+  static void keep_newer(const std::uint64_t* from, std::uint64_t* to);
   static void add_native(std::span<const std::uint64_t> from,
                          std::span<std::uint64_t> to);
   void make_schema();

@@ -113,7 +113,8 @@ AllBounds take_bounds(Reader& in) {
 std::size_t cells_of(MetricKind kind, const Series& series) {
   return kind == MetricKind::kGauge
              ? 2
-             : word_count(kind, series.bounds.get(), series.native_buckets);
+             : word_count(kind, series.bounds.get(), series.native_buckets,
+                          series.exemplars);
 }
 
 void put_family(Writer& out, const SchemaFamily& family) {
@@ -144,11 +145,16 @@ void take_series(Reader& in, const Family& family, const AllBounds& bounds,
   const auto index = in.take<std::uint32_t>();
   if (index < bounds.size()) out.bounds = bounds[index];
   out.native_buckets = in.take<std::uint32_t>();
+  out.exemplars = in.take<std::uint32_t>();
   const bool is_histogram = family.kind == MetricKind::kHistogram;
   const bool is_sized =
       out.native_buckets == 0 ||
       (is_histogram && out.native_buckets >= kMinNativeBuckets &&
        out.native_buckets <= kMaxNativeBuckets);
+  const bool has_exemplars = out.exemplars != 0;
+  if (has_exemplars &&
+      (out.bounds == nullptr || out.exemplars != out.bounds->bucket_count()))
+    in.failed = true;
   if (in.failed || !is_sized || is_histogram != (out.bounds != nullptr) ||
       !check_labels(family.name, out.labels, is_histogram ? "le" : "").ok()) {
     in.failed = true;
@@ -169,7 +175,7 @@ void take_family(Reader& in, const AllBounds& bounds, std::size_t cell_count,
     return;
   }
   out.family = normalized(std::move(out.family));
-  out.series.resize(in.take_size(4 * sizeof(std::uint32_t)));
+  out.series.resize(in.take_size(5 * sizeof(std::uint32_t)));
   for (Series& series : out.series) {
     take_series(in, out.family, bounds, cell_count, series);
     if (in.failed) return;
@@ -200,6 +206,7 @@ std::string encode(const std::vector<SchemaFamily>& families,
         body.put(series.offset);
         body.put(index_of(series.bounds));
         body.put(series.native_buckets);
+        body.put(series.exemplars);
       }
     }
   }

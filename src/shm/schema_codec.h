@@ -21,7 +21,8 @@ namespace vllm_metrics::inline v0::shm {
 //     name, help, unit, then kind, number, mode and info in one integer, a byte
 //     each number of series; for each
 //       number of labels; for each name and value
-//       offset, number of its bounds (0xFFFFFFFF: none), native buckets
+//       offset, number of its bounds (0xFFFFFFFF: none), native buckets,
+//       exemplars
 //   the same once more: families of the past
 std::string encode(const std::vector<SchemaFamily>& families,
                    const std::vector<SchemaFamily>& past = {});

@@ -8,6 +8,7 @@
 
 #include "tests/shm/recorders.h"
 #include "tests/shm/shared_folder.h"
+#include "vllm_metrics/exposition/open_metrics.h"
 
 using namespace vllm_metrics;  // NOLINT
 
@@ -172,4 +173,52 @@ TEST_CASE("SharedRegistry: what processes share has no time of creation",
   TextFormat format({.created_series = true});
   CHECK(format.render(*shared->registry()).find("_created") ==
         std::string_view::npos);
+}
+
+TEST_CASE("SharedRegistry: a bucket's exemplar is the newest of all processes",
+          "[shm]") {
+  const SharedFolder folder;
+  const auto shared = folder.open();
+  // A request of `seconds` that ended at `wall`, in a process that has ended.
+  const auto end_request = [&](std::uint8_t id, double seconds, double wall,
+                               bool has_native) {
+    in_child([&] {
+      auto options = options_on(folder.open()->registry(), wall);
+      options.exemplars = true;
+      if (has_native)
+        options.native_latency_histograms = NativeHistogramOptions{};
+      const auto manager = manager_of(std::move(options));
+      IterationStats step;
+      auto& finished = step.finished_requests.emplace_back();
+      finished.e2e_latency = seconds;
+      finished.trace = {.trace_id = {id}, .span_id = {1}, .flags = 1};
+      manager->record(nullptr, &step);
+    });
+  };
+  const auto exemplar = [&](const std::string& bucket) {
+    const std::string page(OpenMetrics().render(*shared->registry()));
+    const std::string name =
+        R"(vllm:e2e_request_latency_seconds_bucket{engine="0",le=")" + bucket;
+    const std::size_t line = page.find(name);
+    const std::size_t at = page.find("trace_id=\"", line);
+    return at < page.find('\n', line) ? page.substr(at + 10, 2) : "none";
+  };
+  end_request(0xAA, 0.9, 1000.0, true);
+  CHECK(exemplar("1.0") == "aa");
+  end_request(0xBB, 0.95, 2000.0, false);
+  end_request(0xCC, 0.85, 1500.0, true);
+  end_request(0xDD, 1.2, 500.0, true);
+  // Read from the segments, and from what was folded.
+  for (int scrape = 0; scrape < 3; ++scrape) {
+    CHECK(exemplar("1.0") == "bb");
+    CHECK(exemplar("1.5") == "dd");
+    CHECK(exemplar("2.0") == "none");
+  }
+  const int status = in_child([&] {
+    const auto manager = manager_of(options_on(folder.open()->registry()));
+    manager->record(nullptr, nullptr);
+  });
+  CHECK(status == 0);
+  CHECK(exemplar("1.0") == "bb");
+  CHECK(folder.segments().size() == 1);
 }
