@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/tools/sim/otlp_push.h"
 #include "src/tools/sim/processes.h"
 #include "src/tools/sim/progress_line.h"
 #include "src/tools/sim/real_time.h"
@@ -179,6 +180,16 @@ absl::StatusOr<std::unique_ptr<http::Exposer>> start_endpoint(
   return started;
 }
 
+// Null without --otlp-endpoint. `hooks` get what makes a simulation pushed.
+absl::StatusOr<std::unique_ptr<OtlpPush>> start_push(const SimOptions& options,
+                                                     Simulation::Hooks& hooks) {
+  if (options.otlp_endpoint.empty()) return nullptr;
+  hooks.registry = Registry::create();
+  auto started = OtlpPush::start(hooks.registry, options.otlp_endpoint);
+  if (started.ok()) hooks.loggers = {(*started)->logger()};
+  return started;
+}
+
 std::string summary_of(const Run& run, const RealTime& time) {
   const Simulation& simulation = run.simulation();
   return simulation.report().summary(
@@ -304,6 +315,8 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
       write_request_row(files.requests.out(), engine, request);
     };
   }
+  const auto push = start_push(options, hooks);
+  if (!push.ok()) return fail(kExitNotAllowed, push.status());
   const Run::Factory factory = [&hooks, &workload](
                                    const SimOptions& wanted,
                                    std::shared_ptr<Registry> registry)
@@ -326,7 +339,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
     first = session->first_options();
   }
 #endif
-  auto created = factory(first, nullptr);
+  auto created = factory(first, hooks.registry);
   if (!created.ok()) return fail(kExitNotAllowed, created.status());
   const std::shared_ptr<Registry> registry = (*created)->registry();
 
@@ -370,6 +383,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
   }
   const bool written = files.complete();
   if (exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
+  if (*push != nullptr) (*push)->end();
   return written ? 0 : kExitUnusable;
 }
 

@@ -166,6 +166,11 @@ FlagGroup output_flags(SimOptions& options) {
        {"--linger",
         "real seconds that the endpoint stays after the run, or unlimited",
         real(options.linger, 0, kYear, "unlimited")},
+       {"--otlp-endpoint",
+        "push the page, and a trace of each request, to an OpenTelemetry "
+        "collector there, e.g. http://localhost:4318; the variables OTEL_... "
+        "say how",
+        text(options.otlp_endpoint, "URL")},
        {"--page", "write the last page there", text(options.page_file, "FILE")},
        {"--page-at",
         "write the page of a moment there, in virtual seconds; - is standard "
@@ -240,6 +245,7 @@ absl::Status check_effects(const std::vector<std::string_view>& given,
        "with --listen, whose endpoint it keeps"},
       {"--page-at", alone, "without --processes, which have a time each"},
       {"--requests", alone, "without --processes, which have requests each"},
+      {"--otlp-endpoint", alone, "without --processes"},
       {"--itl", alone, "without --processes, which have requests each"},
   };
   for (const Need& need : needs) {

@@ -50,6 +50,7 @@ struct SimOptions {
   bool aggregate_engine_logging = false;
   std::optional<HostPort> listen;  // unset: no endpoint
   double linger = 0.0;             // real seconds
+  std::string otlp_endpoint;       // empty: nothing is pushed
   std::string page_file;           // these three: empty for none
   std::string requests_file;
   std::string itl_file;

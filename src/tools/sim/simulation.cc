@@ -174,6 +174,7 @@ StatLoggerOptions Simulation::logger_options() {
   const bool limited = blocks != KvBlockPool::kUnlimited;
   StatLoggerOptions out;
   out.model_name = options_.model_name;
+  out.factories = hooks_.loggers;
   out.max_model_len = engine.max_model_len;
   out.engine_indexes.clear();
   for (int i = 0; i < static_cast<int>(engine.engines); ++i)

@@ -33,11 +33,12 @@ namespace vllm_metrics::sim {
 class Simulation {
  public:
   // `finished` is called with each request that ends; empty for none. A null
-  // `registry` is one of its own.
+  // `registry` is one of its own. `loggers` are told of each step.
   struct Hooks {
     std::shared_ptr<LogSink> log_sink;
     std::function<void(int engine, const Request& request)> finished;
     std::shared_ptr<Registry> registry = nullptr;
+    std::vector<StatLoggerFactory> loggers = {};
   };
 
   static absl::StatusOr<std::unique_ptr<Simulation>> create(
