@@ -15,7 +15,8 @@ class MetricsExporter::Worker {
          const Options& options, std::shared_ptr<Transport> transport,
          std::unique_ptr<ExporterMetrics> metrics)
       : thread_(settings.export_interval, settings.export_timeout, transport),
-        push_(std::move(registry), settings, options.exponential_histograms,
+        push_(std::move(registry), settings,
+              options.exponential_histograms && !settings.explicit_histograms,
               options.clock != nullptr ? options.clock : Clock::system(),
               // How long things take is real, whatever time it is said to be.
               Delivery(settings, transport, Clock::system(),

@@ -1,6 +1,8 @@
 #include "src/otlp/settings.h"
 
+#include <curl/curl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,6 +13,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "vllm_metrics/loggers/clock.h"
+#include "vllm_metrics/loggers/log_sink.h"
 #include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0::otlp {
@@ -56,12 +60,16 @@ class Environment {
 };
 
 bool is_url(std::string_view text) {
-  for (const std::string_view scheme : {"http://", "https://"}) {
-    if (text.starts_with(scheme))
-      return text.size() > scheme.size() && text[scheme.size()] != '/' &&
-             std::ranges::all_of(text, [](char c) { return c > ' '; });
-  }
-  return false;
+  const bool is_plain =
+      (text.starts_with("http://") || text.starts_with("https://")) &&
+      std::ranges::all_of(text, [](char c) { return c > ' '; });
+  if (!is_plain) return false;
+  CURLU* const url = curl_url();
+  const bool is_good =
+      url != nullptr && curl_url_set(url, CURLUPART_URL,
+                                     std::string(text).c_str(), 0) == CURLUE_OK;
+  curl_url_cleanup(url);
+  return is_good;
 }
 
 absl::Status check_url(std::string_view name, std::string_view value) {
@@ -115,11 +123,15 @@ absl::StatusOr<Pairs> read_pairs(const Variable& variable, bool secret) {
   return pairs;
 }
 
+// Which times a variable may set. A timeout of 0 is none, as OpenTelemetry
+// says: here, a day.
+enum class TimeKind { kInterval, kTimeout };
+
 // A time: an option in seconds, a variable in milliseconds.
 absl::Status read_seconds(std::string_view option_name,
                           const std::optional<double>& option,
                           const std::optional<Variable>& variable,
-                          double& out) {
+                          TimeKind kind, double& out) {
   constexpr double kMost = 86'400.0;
   if (option) {
     if (!(*option > 0.0 && *option <= kMost))
@@ -127,12 +139,16 @@ absl::Status read_seconds(std::string_view option_name,
                     "above 0 and up to 86400 seconds");
     out = *option;
   } else if (variable) {
+    const bool may_be_zero = kind == TimeKind::kTimeout;
     std::int64_t milliseconds = 0;
-    if (!absl::SimpleAtoi(variable->value, &milliseconds) || milliseconds < 1 ||
-        milliseconds > 86'400'000)
-      return refuse(variable->name, variable->value,
-                    "a number of milliseconds, 1 to 86400000");
-    out = static_cast<double>(milliseconds) / 1e3;
+    if (!absl::SimpleAtoi(variable->value, &milliseconds) ||
+        milliseconds < (may_be_zero ? 0 : 1) || milliseconds > 86'400'000)
+      return refuse(
+          variable->name, variable->value,
+          may_be_zero
+              ? "a number of milliseconds, 1 to 86400000, or 0 for no limit"
+              : "a number of milliseconds, 1 to 86400000");
+    out = milliseconds == 0 ? kMost : static_cast<double>(milliseconds) / 1e3;
   }
   return absl::OkStatus();
 }
@@ -167,14 +183,32 @@ absl::Status read_url(const Options& options, Signal signal,
 }
 
 // Whether it is this exporter that is wanted, and where it writes to.
+void warn(const Options& options, std::string_view text) {
+  const auto sink = options.log_sink != nullptr ? options.log_sink
+                                                : LogSink::standard_error();
+  try {
+    if (sink->minimum_level() <= LogLevel::kWarning)
+      sink->write(LogLevel::kWarning, Clock::system()->wall(),
+                  LogSink::kNoEngine, text);
+  } catch (...) {  // of the sink
+  }
+}
+
 absl::Status read_exporter(const Options& options, Signal signal,
                            const Environment& environment, Settings& out) {
   const bool metrics = signal == Signal::kMetrics;
   const auto& file = metrics ? options.metrics_file : options.traces_file;
   const std::string_view file_name = metrics ? "metrics_file" : "traces_file";
-  // Only `true` disables: the specification has every other value mean false.
-  const auto off = environment.find("SDK_DISABLED");
-  out.disabled = off && absl::AsciiStrToLower(off->value) == "true";
+  // Only `true` disables: the specification has every other value mean false,
+  // with a warning.
+  if (const auto off = environment.find("SDK_DISABLED")) {
+    const std::string value = absl::AsciiStrToLower(off->value);
+    out.disabled = value == "true";
+    if (!out.disabled && value != "false")
+      warn(options, fmt::format("OTLP: {} = \"{}\" is not true or false, and "
+                                "counts as false.",
+                                off->name, off->value));
+  }
   out.file_max_bytes = options.file_max_bytes;
   if (file) {
     out.file = *file;
@@ -223,6 +257,18 @@ absl::Status read_headers(const Options& options,
   return absl::OkStatus();
 }
 
+// The name of a file that is there.
+absl::Status read_file(std::string_view option_name,
+                       const std::optional<std::string>& option,
+                       const std::optional<Variable>& variable,
+                       std::string& out) {
+  if (!option && !variable) return absl::OkStatus();
+  out = option ? *option : variable->value;
+  if (out.empty() || ::access(out.c_str(), R_OK) == 0) return absl::OkStatus();
+  return refuse(option ? option_name : std::string_view(variable->name), out,
+                "a file that can be read");
+}
+
 absl::Status read_wire(const Options& options, const Environment& environment,
                        Settings& out) {
   if (options.compression) {
@@ -238,19 +284,21 @@ absl::Status read_wire(const Options& options, const Environment& environment,
       found && found->value != "http/protobuf")
     return refuse(found->name, found->value, "http/protobuf");
 
-  const auto file = [&](const std::optional<std::string>& option,
-                        std::string_view name) {
-    if (option) return *option;
-    const auto found = environment.find_exporter(name);
-    return found ? found->value : std::string();
-  };
-  out.ca_certificate = file(options.ca_certificate, "CERTIFICATE");
-  out.client_key = file(options.client_key, "CLIENT_KEY");
-  out.client_certificate =
-      file(options.client_certificate, "CLIENT_CERTIFICATE");
+  auto status =
+      read_file("ca_certificate", options.ca_certificate,
+                environment.find_exporter("CERTIFICATE"), out.ca_certificate);
+  if (status.ok())
+    status = read_file("client_key", options.client_key,
+                       environment.find_exporter("CLIENT_KEY"), out.client_key);
+  if (status.ok())
+    status = read_file("client_certificate", options.client_certificate,
+                       environment.find_exporter("CLIENT_CERTIFICATE"),
+                       out.client_certificate);
+  if (!status.ok()) return status;
   if (!out.file.empty()) out.compression = Compression::kNone;
   return read_seconds("timeout", options.timeout,
-                      environment.find_exporter("TIMEOUT"), out.timeout);
+                      environment.find_exporter("TIMEOUT"), TimeKind::kTimeout,
+                      out.timeout);
 }
 
 void put(Pairs& pairs, const std::string& name, const std::string& value) {
@@ -288,11 +336,11 @@ absl::Status read_metrics(const Options& options,
                           const Environment& environment, Settings& out) {
   auto status = read_seconds("export_interval", options.export_interval,
                              environment.find("METRIC_EXPORT_INTERVAL"),
-                             out.export_interval);
+                             TimeKind::kInterval, out.export_interval);
   if (status.ok())
     status = read_seconds("export_timeout", options.export_timeout,
                           environment.find("METRIC_EXPORT_TIMEOUT"),
-                          out.export_timeout);
+                          TimeKind::kTimeout, out.export_timeout);
   if (!status.ok()) return status;
 
   out.gen_ai = options.gen_ai;
@@ -303,6 +351,15 @@ absl::Status read_metrics(const Options& options,
       if (value->empty()) return refuse(name, *value, "a name");
       *value = valid_utf8(*value);
     }
+  }
+  if (const auto found = environment.find(
+          "EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION")) {
+    out.explicit_histograms = found->value == "explicit_bucket_histogram";
+    if (!out.explicit_histograms &&
+        found->value != "base2_exponential_bucket_histogram")
+      return refuse(found->name, found->value,
+                    "explicit_bucket_histogram or "
+                    "base2_exponential_bucket_histogram");
   }
   if (options.temporality) {
     out.temporality = *options.temporality;
@@ -373,13 +430,13 @@ absl::Status read_spans(const Options& options, const Environment& environment,
                         Settings& out) {
   auto status = read_sampler(options, environment, out);
   if (status.ok())
-    status =
-        read_seconds("span_delay", options.span_delay,
-                     environment.find("BSP_SCHEDULE_DELAY"), out.span_delay);
+    status = read_seconds("span_delay", options.span_delay,
+                          environment.find("BSP_SCHEDULE_DELAY"),
+                          TimeKind::kInterval, out.span_delay);
   if (status.ok())
     status = read_seconds("span_export_timeout", options.span_export_timeout,
                           environment.find("BSP_EXPORT_TIMEOUT"),
-                          out.span_export_timeout);
+                          TimeKind::kTimeout, out.span_export_timeout);
   if (status.ok())
     status = read_size("span_queue", options.span_queue,
                        environment.find("BSP_MAX_QUEUE_SIZE"), out.span_queue);
@@ -396,6 +453,7 @@ absl::StatusOr<Settings> resolve(const Options& options, Signal signal) {
   const Environment environment(options, signal);
   Settings settings;
   auto status = read_exporter(options, signal, environment, settings);
+  if (status.ok() && settings.disabled) return settings;
   if (status.ok()) status = read_url(options, signal, environment, settings);
   if (status.ok()) status = read_headers(options, environment, settings);
   if (status.ok()) status = read_wire(options, environment, settings);

@@ -31,6 +31,7 @@ struct Settings {
   double export_interval = 60.0;
   double export_timeout = 30.0;
   Temporality temporality = Temporality::kCumulative;
+  bool explicit_histograms = false;  // even where there are native buckets
   std::optional<GenAiMetrics> gen_ai = {};
   bool disabled = false;
   // Of spans. Those with a context: by its flag, unless it is not looked at.

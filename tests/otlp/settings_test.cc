@@ -2,8 +2,11 @@
 
 #include <catch2/catch.hpp>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
+#include <vector>
 
 namespace vllm_metrics::otlp {
 namespace {
@@ -86,12 +89,15 @@ TEST_CASE("Settings: the variables of the metrics exporter", "[otlp]") {
             {"OTEL_METRIC_EXPORT_TIMEOUT", "1000"},
             {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "Delta"},
             {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"},
-            {"OTEL_SDK_DISABLED", "TRUE"}});
+            {"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+             "explicit_bucket_histogram"},
+            {"OTEL_EXPORTER_OTLP_TIMEOUT", "0"}});
   CHECK(settings.export_interval == 5.0);
   CHECK(settings.export_timeout == 1.0);
   CHECK(settings.temporality == Temporality::kDelta);
   CHECK(settings.compression == Compression::kGzip);
-  CHECK(settings.disabled);
+  CHECK(settings.explicit_histograms);
+  CHECK(settings.timeout == 86'400.0);  // no limit, for OpenTelemetry
 }
 
 TEST_CASE("Settings: the variables of spans", "[otlp]") {
@@ -130,7 +136,20 @@ TEST_CASE("Settings: a bad value is refused by name, value and what is allowed",
            {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc", "http/protobuf"},
            {"OTEL_EXPORTER_OTLP_COMPRESSION", "zstd", "gzip or none"},
            {"OTEL_EXPORTER_OTLP_TIMEOUT", "10s",
-            "a number of milliseconds, 1 to 86400000"},
+            "a number of milliseconds, 1 to 86400000, or 0 for no limit"},
+           {"OTEL_EXPORTER_OTLP_METRICS_TIMEOUT", "-1",
+            "a number of milliseconds, 1 to 86400000, or 0 for no limit"},
+           {"OTEL_EXPORTER_OTLP_ENDPOINT", "http://collector:99999",
+            "an URL: http://host:port or https://host:port"},
+           {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT", "http://:4318",
+            "an URL: http://host:port or https://host:port"},
+           {"OTEL_EXPORTER_OTLP_CERTIFICATE", "/nowhere/ca.pem",
+            "a file that can be read"},
+           {"OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY", "/nowhere/key.pem",
+            "a file that can be read"},
+           {"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
+            "summary",
+            "explicit_bucket_histogram or base2_exponential_bucket_histogram"},
            {"OTEL_METRIC_EXPORT_INTERVAL", "0",
             "a number of milliseconds, 1 to 86400000"},
            {"OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "sometimes",
@@ -140,6 +159,31 @@ TEST_CASE("Settings: a bad value is refused by name, value and what is allowed",
             "%xx"}}));
   CHECK(refusal({{name, value}}) ==
         name + " = \"" + value + "\" is not " + allowed);
+}
+
+class KeptLog final : public LogSink {
+ public:
+  void write(LogLevel, double, int, std::string_view text) override {
+    lines.emplace_back(text);
+  }
+  std::vector<std::string> lines;
+};
+
+TEST_CASE("Settings: only true disables, and then nothing else is looked at",
+          "[otlp]") {
+  CHECK(read({{"OTEL_SDK_DISABLED", "TRUE"},
+              {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}})
+            .disabled);
+  CHECK_FALSE(
+      read({{"OTEL_SDK_DISABLED", "true"}}, {.disabled = false}).disabled);
+  const auto log = std::make_shared<KeptLog>();
+  CHECK_FALSE(
+      read({{"OTEL_SDK_DISABLED", "False"}}, {.log_sink = log}).disabled);
+  CHECK(log->lines.empty());
+  CHECK_FALSE(read({{"OTEL_SDK_DISABLED", "yes"}}, {.log_sink = log}).disabled);
+  CHECK(log->lines == std::vector<std::string>{
+                          "OTLP: OTEL_SDK_DISABLED = \"yes\" is not true or "
+                          "false, and counts as false."});
 }
 
 TEST_CASE("Settings: a header's value is in no message", "[otlp]") {

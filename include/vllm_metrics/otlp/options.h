@@ -99,7 +99,8 @@ struct Options {
   std::optional<Temporality> temporality = {};
 
   // Families with native buckets as exponential histograms. False: their
-  // classic buckets.
+  // classic buckets, and so with explicit_bucket_histogram as
+  // OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION.
   bool exponential_histograms = true;
 
   // Beside the page's metrics those that OpenTelemetry's conventions define for
