@@ -18,43 +18,48 @@ constexpr char kHexDigits[] = "0123456789abcdef";
 
 class Writer {
  public:
-  // Entries of a repeated field come one behind the other, as the writers of
-  // our messages put them.
-  void write(protozero::pbf_reader in, Message message) {
-    out_ += '{';
-    const Field* before = nullptr;
-    while (in.next()) {
+  // Entries of a repeated field need not come one behind the other: they are
+  // written where the first of them is.
+  void write(const protozero::pbf_reader& whole, Message message) {
+    std::uint32_t written = 0;  // a bit for each field, by its place
+    char before = '{';
+    for (protozero::pbf_reader in = whole; in.next();) {
       const auto field = std::ranges::find(message, in.tag(), &Field::number);
-      if (field == message.end()) {
+      const std::uint32_t bit =
+          field == message.end() ? 0 : 1U << (field - message.begin());
+      if (bit == 0 || (written & bit) != 0) {
         in.skip();
         continue;
       }
-      if (before == &*field && field->as == As::kMessages) {
-        out_ += ',';
-      } else {
-        end_of_field(before);
-        if (before != nullptr) out_ += ',';
-        text(field->name);
-        out_ += field->as == As::kMessages ? ":[" : ":";
-      }
-      before = &*field;
-      value(in, *field);
+      written |= bit;
+      out_ += std::exchange(before, ',');
+      text(field->name);
+      out_ += ':';
+      value(whole, in, *field);
     }
-    end_of_field(before);
-    out_ += '}';
+    out_ += before == '{' ? "{}" : "}";
   }
 
   std::string take() { return std::move(out_); }
 
  private:
-  void end_of_field(const Field* field) {
-    if (field != nullptr && field->as == As::kMessages) out_ += ']';
+  void messages(protozero::pbf_reader all, const Field& field) {
+    char before = '[';
+    while (all.next(field.number)) {
+      out_ += std::exchange(before, ',');
+      write(all.get_message(), field.message);
+    }
+    out_ += ']';
   }
 
-  void value(protozero::pbf_reader& in, const Field& field) {
+  // `in` is at the field's first entry in `whole`.
+  void value(const protozero::pbf_reader& whole, protozero::pbf_reader& in,
+             const Field& field) {
     switch (field.as) {
-      case As::kMessage:
       case As::kMessages:
+        messages(whole, field);
+        return in.skip();
+      case As::kMessage:
         return write(in.get_message(), field.message);
       case As::kText: {
         const auto view = in.get_view();
@@ -76,6 +81,8 @@ class Writer {
         return number(in.get_sint32());
       case As::kEnum:
         return number(in.get_enum());
+      case As::kUint32:
+        return number(in.get_uint32());
       case As::kBool:
         out_ += in.get_bool() ? "true" : "false";
         return;

@@ -22,6 +22,7 @@ enum class As {
   kDouble,
   kSint32,
   kEnum,
+  kUint32,
   kBool,
   kFixed64s,
   kUint64s,
@@ -176,7 +177,7 @@ inline constexpr Field kSpan[] = {
     {8, "endTimeUnixNano", As::kFixed64},
     {9, "attributes", As::kMessages, kKeyValue},
     {11, "events", As::kMessages, kEvent},
-    {12, "droppedEventsCount", As::kEnum},
+    {12, "droppedEventsCount", As::kUint32},
     {15, "status", As::kMessage, kStatus},
 };
 inline constexpr Field kScopeSpans[] = {

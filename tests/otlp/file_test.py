@@ -48,7 +48,12 @@ class FileTest(unittest.TestCase):
     def lines(self, name):
         text = self.path(name).read_bytes()
         self.assertTrue(text.endswith(b"\n"))
-        return [json.loads(line) for line in text.decode("utf-8").splitlines()]
+        return [json.loads(line, object_pairs_hook=self.named_once)
+                for line in text.decode("utf-8").splitlines()]
+
+    def named_once(self, pairs):
+        self.assertEqual(len(dict(pairs)), len(pairs), pairs)
+        return dict(pairs)
 
     def test_every_number_of_the_first_line_is_that_of_the_page(self):
         for temporality in "cumulative", "delta":
@@ -92,6 +97,10 @@ class FileTest(unittest.TestCase):
         said = otlp_data.attributes(root)
         self.assertEqual(said["gen_ai.usage.prompt_tokens"], 100)
         self.assertEqual(said["gen_ai.latency.e2e"], 2.0)
+        events = [s["events"] for s in spans_of(line) if "events" in s]
+        self.assertEqual(len(events), 19)
+        self.assertEqual(events[0], [{"timeUnixNano": "1700000002000000000",
+                                      "name": "preemption"}])
         for phase in phases:
             self.assertEqual(phase["parentSpanId"], root["spanId"])
             self.assertRegex(phase["spanId"], "^[0-9a-f]{16}$")

@@ -69,6 +69,30 @@ TEST_CASE("json_line: text of any kind is JSON", "[otlp]") {
                        "\"stringValue\":\"\"}}]}"));
 }
 
+TEST_CASE("json_line: a list is one, wherever its entries are", "[otlp]") {
+  std::string bytes;
+  protozero::pbf_writer request(bytes);
+  {
+    protozero::pbf_writer resource_spans(request, 1);
+    protozero::pbf_writer scope_spans(resource_spans, 2);
+    protozero::pbf_writer span(scope_spans, 2);
+    add_attribute(span, 9, "a", "1");
+    {
+      protozero::pbf_writer event(span, 11);
+      event.add_fixed64(1, 5);
+      add_text(event, 2, "e");
+    }
+    add_attribute(span, 9, "b", "2");
+    span.add_uint32(12, std::numeric_limits<std::uint32_t>::max());
+  }
+  CHECK(json_line(Signal::kTraces, bytes) ==
+        "{\"resourceSpans\":[{\"scopeSpans\":[{\"spans\":[{"
+        "\"attributes\":[{\"key\":\"a\",\"value\":{\"stringValue\":\"1\"}},"
+        "{\"key\":\"b\",\"value\":{\"stringValue\":\"2\"}}],"
+        "\"events\":[{\"timeUnixNano\":\"5\",\"name\":\"e\"}],"
+        "\"droppedEventsCount\":4294967295}]}]}]}");
+}
+
 TEST_CASE("json_line: what it does not know it leaves out", "[otlp]") {
   CHECK(gauge_line([](protozero::pbf_writer& gauge) {
           {

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "vllm_metrics/exposition/open_metrics.h"
@@ -24,7 +25,8 @@ namespace {
 
 using namespace vllm_metrics;
 
-// Queued, prefilled and decoded; the two clocks agree but for their origin.
+// Queued, prefilled and decoded, with a preemption unless it came with a
+// context; the two clocks agree but for their origin.
 void serve(StatLoggerManager& manager, double arrival, bool with_context) {
   constexpr double kEngineOrigin = 1.7e9;
   RequestStateStats request;
@@ -43,7 +45,13 @@ void serve(StatLoggerManager& manager, double arrival, bool with_context) {
                           request);
   manager.record(nullptr, &step);
   step.reset(arrival + 2.0);
-  step.update_from_output({.num_new_tokens = 9}, begin + 2.0, request);
+  const EngineCoreEvent back[] = {
+      {EngineCoreEvent::Type::kPreempted, begin + 1.0},
+      {EngineCoreEvent::Type::kScheduled, begin + 1.25}};
+  step.update_from_output(
+      {.num_new_tokens = 9,
+       .events = with_context ? std::span<const EngineCoreEvent>() : back},
+      begin + 2.0, request);
   step.update_from_finished_request(FinishReason::kStop, request);
   manager.record(nullptr, &step);
 }
