@@ -1,35 +1,20 @@
 """The lines of files, read with Python's json and with OpenTelemetry's schema."""
 
-import argparse
 import json
 import os
 import pathlib
 import re
 import resource
 import subprocess
-import sys
 import tempfile
-import unittest
 
-# Debian's Python has Debian's libraries, whatever comes first in PATH.
-try:
-    import otlp_data
-    from google.protobuf import json_format
-except ImportError:
-    debians = "/usr/bin/python3"
-    if sys.executable == debians or not os.path.exists(debians):
-        raise
-    os.execv(debians, [debians, *sys.argv])
+import otlp_data
+from google.protobuf import json_format
 
-TIME_LIMIT = 60
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
-class FileTest(unittest.TestCase):
-    program = None
-    schema_folder = None
-    source_dir = None
-
+class FileTest(otlp_data.OtlpTest):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.addCleanup(self.folder.cleanup)
@@ -41,7 +26,7 @@ class FileTest(unittest.TestCase):
         done = subprocess.run(
             [self.program, folder or self.folder.name, *map(str, arguments)],
             env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=TIME_LIMIT, check=True, preexec_fn=before)
+            timeout=otlp_data.TIME_LIMIT, check=True, preexec_fn=before)
         page, _, taken = done.stdout.rpartition("taken ")
         return page, taken.split(), done.stderr
 
@@ -106,7 +91,7 @@ class FileTest(unittest.TestCase):
             self.assertRegex(phase["spanId"], "^[0-9a-f]{16}$")
 
     def test_the_schema_reads_every_line_and_finds_the_same(self):
-        schema = otlp_data.Schema(self.schema_folder)
+        schema = otlp_data.schema()
         page, _, _ = self.export()
         parsed = []
         for line in self.path("metrics.jsonl").read_text("utf-8").splitlines():
@@ -165,7 +150,7 @@ class FileTest(unittest.TestCase):
                                     stderr=subprocess.DEVNULL)
                    for _ in range(4)]
         for process in running:
-            self.assertEqual(process.wait(TIME_LIMIT), 0)
+            self.assertEqual(process.wait(otlp_data.TIME_LIMIT), 0)
         self.assertEqual(len(self.lines("metrics.jsonl")), 8)
         self.assertEqual(len(self.lines("traces.jsonl")), 4)
 
@@ -174,7 +159,7 @@ class FileTest(unittest.TestCase):
             [self.program, "http://127.0.0.1:1"],
             env={**os.environ, "OTEL_METRICS_EXPORTER": "otlp/stdout",
                  "OTEL_TRACES_EXPORTER": "none"},
-            capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
+            capture_output=True, text=True, timeout=otlp_data.TIME_LIMIT, check=True)
         lines = [line for line in done.stdout.splitlines()
                  if line.startswith('{"resourceMetrics":')]
         self.assertEqual(len(lines), 2)
@@ -186,16 +171,5 @@ def spans_of(request):
     return request["resourceSpans"][0]["scopeSpans"][0]["spans"]
 
 
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--build-dir", type=pathlib.Path, required=True)
-    arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
-    options, rest = arguments.parse_known_args()
-    FileTest.program = options.build_dir / "tests" / "otlp_push"
-    FileTest.source_dir = options.source_dir
-    FileTest.schema_folder = otlp_data.schema_folder(options.source_dir)
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    otlp_data.main()

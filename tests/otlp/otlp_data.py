@@ -1,28 +1,62 @@
 """OTLP's data in its JSON form, for tests of what arrives and of what is written."""
 
+import argparse
 import base64
+import functools
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-from prometheus_client import parser
-from prometheus_client.openmetrics import parser as openmetrics
+# Debian's Python has Debian's libraries, whatever comes first in PATH. Import
+# this before any of them.
+try:
+    import google.protobuf  # noqa: F401
+    from prometheus_client import parser
+    from prometheus_client.openmetrics import parser as openmetrics
+except ImportError:
+    debians = "/usr/bin/python3"
+    if sys.executable == debians or not os.path.exists(debians):
+        raise
+    os.execv(debians, [debians, *sys.argv])
+
+TIME_LIMIT = 60
 
 
-def schema_folder(source_dir):
-    """Where `./dev test` puts the .proto files of OpenTelemetry, or None."""
-    found = sorted(
-        (source_dir / "build").glob("otlp-schema/package/build/protos"))
-    return found[0] if found else None
+class OtlpTest(unittest.TestCase):
+    build_dir = None
+    source_dir = None
+
+    @property
+    def program(self):
+        return self.build_dir / "tests" / "otlp_push"
+
+    @classmethod
+    def schema_folder(cls):
+        """Where `./dev test` puts the .proto files of OpenTelemetry, or None."""
+        found = sorted((cls.source_dir / "build").glob(
+            "otlp-schema/package/build/protos"))
+        return found[0] if found else None
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--build-dir", type=pathlib.Path, required=True)
+    arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
+    options, rest = arguments.parse_known_args()
+    OtlpTest.build_dir = options.build_dir
+    OtlpTest.source_dir = options.source_dir
+    unittest.main(argv=[sys.argv[0], *rest])
 
 
 class Schema:
     """The messages of OpenTelemetry, made from its .proto files."""
 
-    def __init__(self, folder):
+    def __init__(self):
+        folder = OtlpTest.schema_folder()
         if folder is None:
             raise unittest.SkipTest(
                 "OpenTelemetry's schema is not there; `./dev test` gets it with "
@@ -39,6 +73,11 @@ class Schema:
             self.traces = importlib.import_module(
                 f"{base}.trace.v1.trace_service_pb2").ExportTraceServiceRequest
             sys.path.remove(made)
+
+
+@functools.cache
+def schema():
+    return Schema()
 
 
 def attributes(part, name="attributes"):

@@ -1,28 +1,15 @@
 """What a collector gets over HTTP, decoded with OpenTelemetry's own schema."""
 
-import argparse
 import contextlib
 import gzip
 import http.server
 import itertools
 import os
-import pathlib
 import subprocess
-import sys
 import threading
-import unittest
 
-# Debian's Python has Debian's libraries, whatever comes first in PATH.
-try:
-    import otlp_data
-    from google.protobuf import json_format
-except ImportError:
-    debians = "/usr/bin/python3"
-    if sys.executable == debians or not os.path.exists(debians):
-        raise
-    os.execv(debians, [debians, *sys.argv])
-
-TIME_LIMIT = 60
+import otlp_data
+from google.protobuf import json_format
 
 
 class Collector(http.server.ThreadingHTTPServer):
@@ -70,9 +57,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.wfile.write(body)
 
 
-class PushTest(unittest.TestCase):
-    program = None
-
+class PushTest(otlp_data.OtlpTest):
     def push(self, collector, *arguments, **variables):
         """The page, and what was taken."""
         done = self.run_program(collector, *arguments, **variables)
@@ -83,7 +68,7 @@ class PushTest(unittest.TestCase):
         return subprocess.run(
             [self.program, collector.url, *arguments],
             env={**os.environ, **variables}, capture_output=True, text=True,
-            timeout=TIME_LIMIT, check=True)
+            timeout=otlp_data.TIME_LIMIT, check=True)
 
 
 class Hostile(PushTest):
@@ -187,11 +172,12 @@ class Hostile(PushTest):
 
     def test_silence_ends_by_the_timeout(self):
         taken, _ = self.outcomes(
-            lambda h: self.over.wait(TIME_LIMIT), OTEL_EXPORTER_OTLP_TIMEOUT="200")
+            lambda h: self.over.wait(otlp_data.TIME_LIMIT),
+            OTEL_EXPORTER_OTLP_TIMEOUT="200")
         self.assertEqual(taken, ["0", "0"])
 
     def test_an_exporter_that_outlives_main_ends_all_the_same(self):
-        with Collector(lambda h: self.over.wait(TIME_LIMIT)) as collector:
+        with Collector(lambda h: self.over.wait(otlp_data.TIME_LIMIT)) as collector:
             self.run_program(collector, "at_exit")
             self.assertEqual(len(collector.requests), 1)
 
@@ -202,7 +188,7 @@ class Hostile(PushTest):
             [self.program, url], capture_output=True, text=True,
             env={**os.environ, "OTEL_METRIC_EXPORT_TIMEOUT": "500",
                  "OTEL_BSP_EXPORT_TIMEOUT": "500"},
-            timeout=TIME_LIMIT, check=True)
+            timeout=otlp_data.TIME_LIMIT, check=True)
         self.assertIn("taken 0 0", done.stdout)
 
 
@@ -211,7 +197,7 @@ class Decoded(PushTest):
 
     @classmethod
     def setUpClass(cls):
-        cls.schema = otlp_data.Schema(cls.schema_folder)
+        cls.schema = otlp_data.schema()
 
     def received(self, collector, path, message):
         for at, headers, body in collector.requests:
@@ -291,15 +277,5 @@ def attributes(message):
             for a in message.attributes}
 
 
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--build-dir", type=pathlib.Path, required=True)
-    arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
-    options, rest = arguments.parse_known_args()
-    PushTest.program = options.build_dir / "tests" / "otlp_push"
-    Decoded.schema_folder = otlp_data.schema_folder(options.source_dir)
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    otlp_data.main()

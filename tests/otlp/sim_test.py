@@ -1,35 +1,28 @@
 """Simulated requests, end to end: the simulator pushes to a collector, and what
 arrives is what its page says."""
 
-import argparse
 import collections
 import os
-import pathlib
 import subprocess
-import sys
-import unittest
 
-# Debian's Python has Debian's libraries, whatever comes first in PATH.
-try:
-    import otlp_data
-    from google.protobuf import json_format
-    from prometheus_client import parser
-except ImportError:
-    debians = "/usr/bin/python3"
-    if sys.executable == debians or not os.path.exists(debians):
-        raise
-    os.execv(debians, [debians, *sys.argv])
+import otlp_data
+from google.protobuf import json_format
+from prometheus_client import parser
 
 import receiver_test
 
-TIME_LIMIT = 60
 # What a double can tell of a time of today, in nanoseconds.
 RESOLUTION = 500
 
 
-class SimTest(unittest.TestCase):
-    sim = None
-    schema = None
+class SimTest(otlp_data.OtlpTest):
+    @property
+    def sim(self):
+        return self.build_dir / "bin" / "vllm-metrics-sim"
+
+    def setUp(self):
+        if not self.sim.exists():
+            self.skipTest("no vllm-metrics-sim in this build")
 
     def run_sim(self, *flags, **variables):
         """The page of the end, and the requests that were posted, by path."""
@@ -40,7 +33,8 @@ class SimTest(unittest.TestCase):
                 env={**os.environ, "OTEL_BSP_MAX_QUEUE_SIZE": "65536",
                      "OTEL_BSP_MAX_EXPORT_BATCH_SIZE": "65536",
                      "OTEL_SERVICE_NAME": "test", **variables},
-                capture_output=True, text=True, timeout=TIME_LIMIT, check=True)
+                capture_output=True, text=True, check=True,
+                timeout=otlp_data.TIME_LIMIT)
             posted = collections.defaultdict(list)
             for path, _, body in collector.requests:
                 posted[path].append(body)
@@ -57,7 +51,7 @@ class SimTest(unittest.TestCase):
         """Of each request its span, and those under it by name."""
         roots, children = {}, collections.defaultdict(dict)
         for body in posted["/v1/traces"]:
-            message = otlp_data.Schema(self.schema).traces()
+            message = otlp_data.schema().traces()
             message.ParseFromString(body)
             for resource in message.resource_spans:
                 for span in resource.scope_spans[0].spans:
@@ -146,7 +140,7 @@ class SimTest(unittest.TestCase):
 
     def test_the_last_metrics_are_those_of_the_page(self):
         page, posted = self.run_sim("--engines", "2")
-        message = otlp_data.Schema(self.schema).metrics()
+        message = otlp_data.schema().metrics()
         message.ParseFromString(posted["/v1/metrics"][-1])
         metrics = otlp_data.metrics_of(json_format.MessageToDict(message))
         tokens = metrics["vllm:generation_tokens_total"]["sum"]["dataPoints"]
@@ -158,24 +152,11 @@ class SimTest(unittest.TestCase):
                 (["--otlp-endpoint", "collector:4318"], "endpoint = \"collector:4318\""),
                 (["--otlp-endpoint", "http://c", "--processes", "2"],
                  "--otlp-endpoint: allowed only without --processes")):
-            done = subprocess.run([self.sim, *flags], capture_output=True, text=True,
-                                  timeout=TIME_LIMIT)
+            done = subprocess.run([self.sim, *flags], capture_output=True,
+                                  text=True, timeout=otlp_data.TIME_LIMIT)
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
 
-def main():
-    arguments = argparse.ArgumentParser()
-    arguments.add_argument("--build-dir", type=pathlib.Path, required=True)
-    arguments.add_argument("--source-dir", type=pathlib.Path, required=True)
-    options, rest = arguments.parse_known_args()
-    SimTest.sim = options.build_dir / "bin" / "vllm-metrics-sim"
-    SimTest.schema = otlp_data.schema_folder(options.source_dir)
-    if not SimTest.sim.exists():
-        print("no vllm-metrics-sim in this build: skipped")
-        return
-    unittest.main(argv=[sys.argv[0], *rest])
-
-
 if __name__ == "__main__":
-    main()
+    otlp_data.main()

@@ -13,8 +13,8 @@ class Registry;
 namespace vllm_metrics::inline v0::otlp {
 
 // Pushes the page of a registry to an OpenTelemetry collector: each interval a
-// snapshot, as OTLP over HTTP in protobuf. Names, labels and values are the
-// page's.
+// snapshot, as OTLP over HTTP in protobuf, or as a line of JSON into
+// Options::metrics_file. Names, labels and values are the page's.
 //
 // A thread of its own reads, encodes, sends and waits; no step waits for it. A
 // request that fails for a reason that may pass (no connection, 429, 502, 503,
@@ -32,8 +32,9 @@ namespace vllm_metrics::inline v0::otlp {
 //
 // Thread-safety: every member from any thread.
 // Errors: start() returns InvalidArgument naming the option or the variable,
-// its value and what is allowed, and AlreadyExists for a registry that is
-// exported already. Afterwards nothing fails towards the engine.
+// its value and what is allowed, AlreadyExists for a registry that is exported
+// already, and FailedPrecondition for a shared one that is only read: it has no
+// place for the self-metrics. Afterwards nothing fails towards the engine.
 // Fork: the child exports nothing.
 // Definition: OpenTelemetry Protocol 1.x, OTLP/HTTP; the metrics data model;
 // the SDK's periodic exporting reader.
