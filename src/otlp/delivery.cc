@@ -9,7 +9,9 @@
 #include <protozero/pbf_reader.hpp>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "vllm_metrics/registry/labels.h"
 #include "vllm_metrics/version.h"
 
 namespace vllm_metrics::inline v0::otlp {
@@ -59,38 +61,51 @@ bool is_protobuf(const Response& response) {
          absl::StartsWithIgnoreCase(type, "application/protobuf");
 }
 
+std::string for_a_log(protozero::data_view text) {
+  constexpr std::size_t kMost = 256;
+  std::string out(text.data(), std::min(text.size(), kMost));
+  std::ranges::replace_if(
+      out,
+      [](char c) { return absl::ascii_iscntrl(static_cast<unsigned char>(c)); },
+      ' ');
+  return valid_utf8(out);
+}
+
 }  // namespace
 
 Transport::~Transport() = default;
 
-std::uint64_t rejected_items(const Response& response) noexcept {
-  if (!is_protobuf(response)) return 0;
+PartialSuccess read_partial_success(const Response& response) noexcept {
+  if (!is_protobuf(response)) return {};
   try {
-    constexpr protozero::pbf_tag_type kPartialSuccess = 1;
-    constexpr protozero::pbf_tag_type kRejected = 1;
-    std::int64_t rejected = 0;
+    using protozero::pbf_wire_type;
+    using protozero::tag_and_type;
+    PartialSuccess success;
     protozero::pbf_reader message(response.body);
     while (message.next()) {
       if (message.tag_and_type() !=
-          protozero::tag_and_type(kPartialSuccess,
-                                  protozero::pbf_wire_type::length_delimited)) {
+          tag_and_type(1, pbf_wire_type::length_delimited)) {
         message.skip();
         continue;
       }
       protozero::pbf_reader partial = message.get_message();
       while (partial.next()) {
-        if (partial.tag_and_type() ==
-            protozero::tag_and_type(kRejected,
-                                    protozero::pbf_wire_type::varint)) {
-          rejected = partial.get_int64();
-        } else {
-          partial.skip();
+        switch (partial.tag_and_type()) {
+          case tag_and_type(1, pbf_wire_type::varint):
+            success.rejected = static_cast<std::uint64_t>(
+                std::max<std::int64_t>(partial.get_int64(), 0));
+            break;
+          case tag_and_type(2, pbf_wire_type::length_delimited):
+            success.message = for_a_log(partial.get_view());
+            break;
+          default:
+            partial.skip();
         }
       }
     }
-    return static_cast<std::uint64_t>(std::max<std::int64_t>(rejected, 0));
+    return success;
   } catch (const std::exception&) {
-    return 0;
+    return {};
   }
 }
 
@@ -167,8 +182,9 @@ Delivered Delivery::send(std::string_view body, std::uint64_t items,
 #else
       const std::uint64_t most = items;
 #endif
-      return {.outcome = Outcome::kAccepted,
-              .rejected = std::min(rejected_items(response), most)};
+      PartialSuccess partial = read_partial_success(response);
+      partial.rejected = std::min(partial.rejected, most);
+      return {.outcome = Outcome::kAccepted, .partial = std::move(partial)};
     }
     unknown |= may_have_arrived(response);
     error = reason(response);

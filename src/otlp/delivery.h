@@ -19,17 +19,23 @@ enum class Outcome {
   kUnknown,  // no whole answer: the server may have taken it
 };
 
+// What a collector has to say of a request that it took.
+struct PartialSuccess {
+  std::uint64_t rejected = 0;  // items
+  // Why, or a warning; 256 bytes of it at most, without control characters.
+  std::string message = {};
+};
+
 struct Delivered {
   Outcome outcome = Outcome::kRefused;
-  std::uint64_t rejected = 0;  // items, of an accepted request
+  PartialSuccess partial = {};  // of an accepted request
   // Refused for what it is: sent again, it would be again.
   bool final = false;
   std::string error = {};  // why it was not accepted
 };
 
-// How many items a collector says it rejected of a request that it took. Reads
-// bytes of anyone; 0 for what is no such answer.
-std::uint64_t rejected_items(const Response& response) noexcept;
+// Reads bytes of anyone; nothing from what is no such answer.
+PartialSuccess read_partial_success(const Response& response) noexcept;
 
 // `text` in the gzip format; empty when there is no memory for it.
 std::string gzip(std::string_view text);

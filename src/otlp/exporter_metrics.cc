@@ -49,7 +49,7 @@ absl::StatusOr<std::unique_ptr<ExporterMetrics>> ExporterMetrics::create(
 
 void ExporterMetrics::ended(const Delivered& delivered) noexcept {
   exports_[static_cast<std::size_t>(delivered.outcome)]->inc();
-  lost(Loss::kRejected, delivered.rejected);
+  lost(Loss::kRejected, delivered.partial.rejected);
   try {
     say(delivered);
   } catch (...) {  // of the sink; the counters have it
@@ -74,12 +74,15 @@ void ExporterMetrics::say(const Delivered& delivered) {
     write(LogLevel::kInfo,
           fmt::format("OTLP: exports of {} succeed again; {} had failed.",
                       name_of(signal_), failures));
-  if (delivered.rejected > 0 && !std::exchange(said_rejected_, true))
-    write(LogLevel::kWarning,
-          fmt::format("OTLP: the collector rejected {} items of an export of "
-                      "{}. This is said once; "
-                      "vllm_metrics_otlp_lost_items_total counts them all.",
-                      delivered.rejected, name_of(signal_)));
+  const PartialSuccess& partial = delivered.partial;
+  if ((partial.rejected == 0 && partial.message.empty()) ||
+      std::exchange(said_partial_, true))
+    return;
+  write(LogLevel::kWarning,
+        fmt::format("OTLP: the collector rejected {} items of an export of {}, "
+                    "and says \"{}\". This is said once; "
+                    "vllm_metrics_otlp_lost_items_total counts them all.",
+                    partial.rejected, name_of(signal_), partial.message));
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

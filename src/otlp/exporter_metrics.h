@@ -46,7 +46,7 @@ class ExporterMetrics {
   const Signal signal_;
   const std::shared_ptr<LogSink> log_sink_;
   std::uint64_t failures_ = 0;  // since the last export that was taken
-  bool said_rejected_ = false;
+  bool said_partial_ = false;
 };
 
 }  // namespace vllm_metrics::inline v0::otlp

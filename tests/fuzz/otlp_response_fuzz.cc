@@ -91,10 +91,11 @@ void export_once(std::string_view answers, std::uint64_t items, bool gzip) {
   const int status = collector->last.status;
   require(clock->now <= kExport + 1e-6);
   require(collector->requests >= 1 && collector->requests <= 80);
-  require(done.rejected <= items);
+  require(done.partial.rejected <= items);
   require((done.outcome == otlp::Outcome::kAccepted) ==
           (status >= 200 && status <= 299));
-  require(done.rejected == 0 || done.outcome == otlp::Outcome::kAccepted);
+  require(done.partial.rejected == 0 ||
+          done.outcome == otlp::Outcome::kAccepted);
   require(!done.final || (status != 0 && status != 429 && status != 503));
   require(done.error.size() < 1000);
 }
@@ -114,14 +115,16 @@ void read_back(std::string_view text, std::int64_t rejected) {
   partial += '\x12' + varint(text.size()) + std::string(text);
   otlp::Response response{.status = 200};
   response.body = '\x0a' + varint(partial.size()) + partial;
-  const auto read = otlp::rejected_items(response);
-  require(read ==
+  const auto read = otlp::read_partial_success(response);
+  require(read.rejected ==
           static_cast<std::uint64_t>(std::max<std::int64_t>(0, rejected)));
+  require(read.message.size() <= 3 * 256 &&
+          read.message.find('\n') == read.message.npos);
   response.content_type = "text/html; charset=utf-8";
-  require(otlp::rejected_items(response) == 0);
+  require(otlp::read_partial_success(response).rejected == 0);
   response.body.pop_back();
   response.content_type = "application/x-protobuf";
-  require(otlp::rejected_items(response) == 0);
+  require(otlp::read_partial_success(response).rejected == 0);
 }
 
 }  // namespace

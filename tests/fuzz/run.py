@@ -98,7 +98,9 @@ def cover(target):
     found = {}
     for file in json.loads(shown)["data"][0]["files"]:
         lines = file["summary"]["lines"]
-        found[pathlib.Path(file["filename"])] = lines["percent"]
+        # A compiler called with ../.. leaves it in the name.
+        name = pathlib.Path(os.path.normpath(file["filename"]))
+        found[name] = lines["percent"]
         print(f"  {os.path.relpath(file['filename'], ROOT):44}"
               f" {lines['covered']:4} of {lines['count']:4} lines"
               f" {lines['percent']:6.1f} %")

@@ -123,12 +123,31 @@ TEST_CASE("Delivery: what is sent is protobuf, gzip when asked for", "[otlp]") {
   CHECK(back == text);
 }
 
-TEST_CASE("rejected_items: reads what is right, and 0 from all else",
+TEST_CASE("read_partial_success: reads what is right, nothing from all else",
           "[otlp]") {
   const auto rejected = [](std::string body, std::string type = {}) {
-    return rejected_items(
-        {.status = 200, .body = std::move(body), .content_type = type});
+    return read_partial_success(
+               {.status = 200, .body = std::move(body), .content_type = type})
+        .rejected;
   };
+  const auto said = [](std::string text) {
+    const std::string partial =
+        '\x12' + std::string(1, static_cast<char>(text.size())) + text;
+    return read_partial_success(
+               {.status = 200,
+                .body = '\x0a' +
+                        std::string(1, static_cast<char>(partial.size())) +
+                        partial})
+        .message;
+  };
+  CHECK(said("too old") == "too old");
+  CHECK(said("a\nWARNING \x1b[31mb\x7f") == "a WARNING  [31mb ");
+  CHECK(said("\xff").size() == 3);  // U+FFFD
+  // Longer than what is kept: 300 bytes, lengths as two bytes each.
+  CHECK(read_partial_success(
+            {.status = 200,
+             .body = "\x0a\xaf\x02\x12\xac\x02" + std::string(300, 'x')})
+            .message == std::string(256, 'x'));
   const std::string five("\x0a\x02\x08\x05", 4);
   CHECK(rejected(five) == 5);
   CHECK(rejected(five, "Application/X-Protobuf; v=1") == 5);
@@ -145,7 +164,7 @@ TEST_CASE("Delivery: no more is rejected than was sent", "[otlp]") {
   Bench bench;
   bench.transport->answers = {
       {.status = 200, .body = {"\x0a\x04\x08\xff\xff\x7f", 6}}};
-  CHECK(bench.delivery().send("x", 7, 1.0).rejected == 7);
+  CHECK(bench.delivery().send("x", 7, 1.0).partial.rejected == 7);
 }
 
 }  // namespace
