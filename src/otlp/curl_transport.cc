@@ -164,8 +164,9 @@ Response CurlTransport::send(const Request& request) {
   Response response = reader.take();
   if (response.status == 0) {
     response.may_have_arrived = !never_arrived(code, easy);
-    response.error =
-        code == CURLE_OK ? "no answer of HTTP" : curl_easy_strerror(code);
+    response.error = cancelled_         ? "ended by a shutdown"
+                     : code == CURLE_OK ? "no answer of HTTP"
+                                        : curl_easy_strerror(code);
   }
   return response;
 }

@@ -36,10 +36,11 @@ absl::StatusOr<std::unique_ptr<OtlpPush>> OtlpPush::start(
     std::shared_ptr<Registry> registry, const std::string& endpoint) {
   otlp::Options options;
   options.endpoint = endpoint;
-  auto metrics = otlp::MetricsExporter::start(registry, options);
-  if (!metrics.ok()) return metrics.status();
   auto spans = otlp::SpanExporter::start(registry, options);
   if (!spans.ok()) return spans.status();
+  // Second, since it would push the page before it ends.
+  auto metrics = otlp::MetricsExporter::start(registry, options);
+  if (!metrics.ok()) return metrics.status();
   return std::make_unique<Exporters>(*std::move(metrics), *std::move(spans));
 }
 #else
