@@ -62,11 +62,11 @@ struct Options {
 
   // --- Into files, not to a collector ------------------------------------
 
-  // Each export is a line at the end of the file, in OTLP's JSON; for a
-  // collector without a network between, or a test. Metrics and spans need a
-  // file each, several processes may share it. What its folder is must be
-  // there. OTEL_METRICS_EXPORTER and OTEL_TRACES_EXPORTER: otlp, or otlp/stdout
-  // for the file /dev/stdout, or none, which is `disabled`.
+  // Each export is a line at the end of the file, in OTLP's JSON: for sites
+  // without a way to a collector, and for tests. Metrics and spans need a file
+  // each; several processes may share it. Its folder is not made.
+  // OTEL_METRICS_EXPORTER and OTEL_TRACES_EXPORTER: otlp, or otlp/stdout for
+  // the file /dev/stdout, or none, which is `disabled`.
   std::optional<std::string> metrics_file = {};
   std::optional<std::string> traces_file = {};
 
