@@ -1,8 +1,17 @@
 #include "vllm_metrics/stats/hit_rate_window.h"
 
-#include "vllm_metrics/stats/saturating_add.h"
-
 namespace vllm_metrics::inline v0 {
+namespace {
+
+// What a step's count can be, so that the sum of all in a window is exact.
+constexpr std::int64_t kMostOfAStep = std::int64_t{1} << 42;
+static_assert((HitRateWindow::kMostRequests + 1) * kMostOfAStep > 0);
+
+std::int64_t bounded(std::int64_t n) {
+  return std::clamp<std::int64_t>(n, 0, kMostOfAStep);
+}
+
+}  // namespace
 
 void HitRateWindow::observe(const CacheStats& stats) {
   if (stats.reset) {
@@ -10,7 +19,7 @@ void HitRateWindow::observe(const CacheStats& stats) {
     requests_ = queries_ = hits_ = 0;
   }
   if (stats.requests <= 0) return;
-  push({stats.requests, stats.queries, stats.hits});
+  push({bounded(stats.requests), bounded(stats.queries), bounded(stats.hits)});
   while (size_ > 1 && requests_ > max_requests_) pop();
 }
 
@@ -19,16 +28,16 @@ void HitRateWindow::push(const Step& step) {
   if (ring_.empty()) ring_.resize(static_cast<std::size_t>(max_requests_) + 1);
   ring_[(head_ + size_) % ring_.size()] = step;
   ++size_;
-  saturating_add_to(requests_, step.requests);
-  saturating_add_to(queries_, step.queries);
-  saturating_add_to(hits_, step.hits);
+  requests_ += step.requests;
+  queries_ += step.queries;
+  hits_ += step.hits;
 }
 
 void HitRateWindow::pop() {
   const Step& oldest = ring_[head_];
-  saturating_add_to(requests_, -oldest.requests);
-  saturating_add_to(queries_, -oldest.queries);
-  saturating_add_to(hits_, -oldest.hits);
+  requests_ -= oldest.requests;
+  queries_ -= oldest.queries;
+  hits_ -= oldest.hits;
   head_ = (head_ + 1) % ring_.size();
   --size_;
 }

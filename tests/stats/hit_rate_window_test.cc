@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <deque>
+#include <limits>
 #include <random>
 
 namespace vllm_metrics {
@@ -142,6 +143,21 @@ TEST_CASE("HitRateWindow: over many steps it is the definition, step by step",
       FAIL("step " << i << ": rate " << window.hit_rate() << ", expected "
                    << expected);
     }
+  }
+}
+
+TEST_CASE("HitRateWindow: a limit or a step that cannot be does no harm",
+          "[stats]") {
+  using Limits = std::numeric_limits<std::int64_t>;
+  for (const std::int64_t limit :
+       {Limits::min(), std::int64_t{-1}, std::int64_t{0}, Limits::max()}) {
+    HitRateWindow window(limit);
+    for (const std::int64_t n : {Limits::min(), Limits::max(), std::int64_t{4}})
+      window.observe({.requests = 1, .queries = n, .hits = n});
+    CHECK(window.hit_rate() == 1.0);
+    window.observe({.requests = 1, .queries = 4});
+    CHECK(window.hit_rate() ==
+          (limit == Limits::max() ? Approx(1.0) : Approx(0.0)));
   }
 }
 

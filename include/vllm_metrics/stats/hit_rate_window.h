@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,9 +18,12 @@ namespace vllm_metrics::inline v0 {
 // Definition: vLLM CachingMetrics. vLLM v1/metrics/stats.py.
 class VLLM_METRICS_EXPORT HitRateWindow {
  public:
-  // `max_recent_requests`: 1 or more.
+  static constexpr std::int64_t kMostRequests = 1'000'000;
+
+  // `max_recent_requests`: 1 to kMostRequests, otherwise the nearest of these.
   explicit HitRateWindow(std::int64_t max_recent_requests = 1000)
-      : max_requests_(max_recent_requests) {}
+      : max_requests_(
+            std::clamp<std::int64_t>(max_recent_requests, 1, kMostRequests)) {}
 
   // Adds a step. `reset` empties the window first; a step without requests
   // adds nothing. Old steps leave while over the limit, the newest never does.
