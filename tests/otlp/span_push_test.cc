@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/allocation_count.h"
 #include "tests/loggers/surroundings.h"
 #include "tests/otlp/received.h"
 
@@ -157,6 +158,38 @@ struct Bench {
   std::unique_ptr<SpanPush> push;
 };
 
+// A request that arrives at 1.7e9 s, is scheduled 2 s later, at 52 s of the
+// engine's clock, and has its first output at 53 s of it.
+constexpr double kArrival = 1'700'000'000.0;
+
+RequestStateStats started_request() {
+  RequestStateStats request{.arrival_time = kArrival, .trace = kSampled};
+  IterationStats step;
+  step.reset(kArrival + 3.0);
+  const EngineCoreEvent events[] = {{EngineCoreEvent::Type::kQueued, 50.5},
+                                    {EngineCoreEvent::Type::kScheduled, 52.0}};
+  step.update_from_output({.num_new_tokens = 1, .events = events}, 53.0,
+                          request);
+  return request;
+}
+
+// Preempted at these times of the engine's clock, each time scheduled again
+// after a quarter of a second; ends at 60 s of it.
+IterationStats end_with_preemptions(const std::vector<double>& times) {
+  RequestStateStats request = started_request();
+  std::vector<EngineCoreEvent> events;
+  for (const double time : times) {
+    events.push_back({EngineCoreEvent::Type::kPreempted, time});
+    events.push_back({EngineCoreEvent::Type::kScheduled, time + 0.25});
+  }
+  IterationStats step;
+  step.reset(kArrival + 10.0);
+  step.update_from_output({.num_new_tokens = 1, .events = events}, 60.0,
+                          request);
+  step.update_from_finished_request(FinishReason::kLength, request);
+  return step;
+}
+
 TEST_CASE(
     "Spans: the caller's flag decides, and those without a caller are "
     "roots by ratio",
@@ -224,6 +257,22 @@ TEST_CASE("Spans: what is lost is counted by why", "[otlp]") {
   CHECK(bench.lost("queue_full") == "6.0");
 }
 
+TEST_CASE("Spans: a step allocates nothing, whether the queue is full or not",
+          "[otlp]") {
+  Settings settings;
+  settings.span_queue = 8;
+  Bench bench(settings);
+  const IterationStats step = end_with_preemptions({54.5, 57.25});
+  CHECK(allocations_of([&] {
+          for (int i = 0; i < 20; ++i)
+            bench.logger->record({.iteration = &step});
+          bench.lanes->closed = true;
+          bench.logger->record({.iteration = &step});
+        }) == 0);
+  CHECK(bench.lost("queue_full") == "48.0");
+  CHECK(bench.lost("not_delivered") == "4.0");
+}
+
 TEST_CASE("Spans: clocks that went back make no span that is endless",
           "[otlp]") {
   Bench bench;
@@ -250,38 +299,6 @@ TEST_CASE("Spans: what a logger left behind is sent, then its lane goes",
   CHECK(bench.sent().size() == 2);
   MutexLock lock(bench.lanes->mutex);
   CHECK(bench.lanes->all.empty());
-}
-
-// A request that arrives at 1.7e9 s, is scheduled 2 s later, at 52 s of the
-// engine's clock, and has its first output at 53 s of it.
-constexpr double kArrival = 1'700'000'000.0;
-
-RequestStateStats started_request() {
-  RequestStateStats request{.arrival_time = kArrival, .trace = kSampled};
-  IterationStats step;
-  step.reset(kArrival + 3.0);
-  const EngineCoreEvent events[] = {{EngineCoreEvent::Type::kQueued, 50.5},
-                                    {EngineCoreEvent::Type::kScheduled, 52.0}};
-  step.update_from_output({.num_new_tokens = 1, .events = events}, 53.0,
-                          request);
-  return request;
-}
-
-// Preempted at these times of the engine's clock, each time scheduled again
-// after a quarter of a second; ends at 60 s of it.
-IterationStats end_with_preemptions(const std::vector<double>& times) {
-  RequestStateStats request = started_request();
-  std::vector<EngineCoreEvent> events;
-  for (const double time : times) {
-    events.push_back({EngineCoreEvent::Type::kPreempted, time});
-    events.push_back({EngineCoreEvent::Type::kScheduled, time + 0.25});
-  }
-  IterationStats step;
-  step.reset(kArrival + 10.0);
-  step.update_from_output({.num_new_tokens = 1, .events = events}, 60.0,
-                          request);
-  step.update_from_finished_request(FinishReason::kLength, request);
-  return step;
 }
 
 constexpr std::uint64_t kNanoseconds = 1'000'000'000;
