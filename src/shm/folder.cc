@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "src/shm/segment.h"
@@ -73,6 +75,10 @@ absl::StatusOr<Folder> Folder::open(std::string path, bool read_only) {
   }
   if (!read_only && ::faccessat(fd.value(), ".", W_OK | X_OK, 0) != 0)
     return system_error("folder", path, errno);
+  // Where it is, wherever the process goes: a daemon changes its folder.
+  std::error_code unknown;
+  if (auto whole = std::filesystem::absolute(path, unknown); !unknown)
+    path = std::move(whole).string();
   Folder opened(std::move(path), std::move(fd), read_only);
   if (auto status = opened.hold(0); !status.ok()) return status;
   return opened;

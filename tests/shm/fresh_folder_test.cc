@@ -155,3 +155,28 @@ TEST_CASE("SharedRegistry: a folder that was asked for stays", "[shm]") {
   CHECK(made() == 1.0);
   CHECK(made() == 2.0);
 }
+
+TEST_CASE("SharedRegistry: a process may leave the folder its path began in",
+          "[shm]") {
+  const SharedFolder folder;
+  const int status = in_child([&] {
+    if (::chdir(folder.path().c_str()) != 0) ::_exit(2);
+    const auto shared = open({.folder = "relative"});
+    if (shared->folder() != folder.path() + "/relative") ::_exit(3);
+    if (::chdir("/") != 0) ::_exit(4);
+    in_child([&] { count_one(*shared); });
+    count_one(*shared);
+    ::_exit(count_on(*shared) == 2.0 ? 0 : 1);
+  });
+  CHECK(status == 0);
+}
+
+TEST_CASE("SharedRegistry: a path that cannot be is an error", "[shm]") {
+  for (const std::string& path :
+       {std::string(5000, 'x'), "/dev/shm/" + std::string(300, 'x'),
+        std::string("/dev/null/x"), std::string("\n/\xFF")}) {
+    const auto made = SharedRegistry::create({.folder = path});
+    CHECK_FALSE(made.ok());
+    CHECK(made.status().message().find(path) != std::string::npos);
+  }
+}

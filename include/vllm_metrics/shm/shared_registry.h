@@ -87,7 +87,8 @@ class VLLM_METRICS_EXPORT SharedRegistry {
   // Shared with whoever adds to the page; may outlive this object.
   const std::shared_ptr<Registry>& registry() const noexcept;
 
-  // Where the processes meet. Empty after a fall back to private memory.
+  // Where the processes meet, an absolute path. Empty after a fall back to
+  // private memory.
   const std::string& folder() const noexcept;
 
  private:
