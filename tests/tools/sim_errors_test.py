@@ -40,6 +40,13 @@ class Errors(sim_program.SimTest):
             self.check(1, f"{address}: Address already in use", "--listen",
                        address)
 
+    def test_what_nobody_expected(self):
+        with open("/dev/full", "w", encoding="utf-8") as full:
+            done = subprocess.run(self.command("--help"), stdout=full, text=True,
+                                  stderr=subprocess.PIPE, check=False)
+        self.assertRegex(done.stderr, "^vllm-metrics-sim: .*No space left")
+        self.assertEqual(done.returncode, 1)
+
     def test_help_and_version(self):
         usage = self.run_sim("--help").stdout
         for flag in ("--trace FILE", "--speed X", "--num-gpu-blocks N"):

@@ -8,6 +8,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <functional>
 #include <iostream>
@@ -44,7 +45,7 @@
 namespace vllm_metrics::sim {
 namespace {
 
-constexpr int kExitUnusable = 1;    // a port or a file
+constexpr int kExitUnusable = 1;    // a port, a file or memory
 constexpr int kExitNotAllowed = 2;  // a flag or the trace
 
 // Arrivals without --seconds, unless somebody is served while time passes.
@@ -265,7 +266,7 @@ int serve_processes(const SimOptions& options,
   if (!shared.ok()) return fail(kExitUnusable, shared.status());
   const std::shared_ptr<Registry>& registry = (*shared)->registry();
 
-  RealTime time(options.speed);
+  RealTime time(options.speed, ChildEnd::kWakes);
   const auto count = static_cast<std::size_t>(options.processes);
   auto started = Processes::start(count, [&](std::size_t i, std::FILE* out) {
     return run_process(options, i, registry, out);
@@ -282,7 +283,7 @@ int serve_processes(const SimOptions& options,
 
   bool is_asked_to_end = false;
   while (processes.any_runs()) {
-    time.sleep(SimOptions::kUnlimited);
+    time.sleep(1.0);  // woken or not: a signal can be another's
     if (time.interrupted() && !std::exchange(is_asked_to_end, true)) {
       processes.interrupt();
     }
@@ -297,7 +298,7 @@ int serve_processes(const SimOptions& options,
   std::fflush(stdout);
   if (page.wanted()) page.out() << TextFormat().render(*registry);
   const bool written = page.complete();
-  if (*exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
+  if (*exposer != nullptr) time.linger(options.linger);
   return written && !processes.any_failed() ? 0 : kExitUnusable;
 }
 #endif
@@ -382,7 +383,7 @@ int serve(const SimOptions& options, std::unique_ptr<Workload> workload) {
                            run.simulation().report().inter_token());
   }
   const bool written = files.complete();
-  if (exposer != nullptr && !time.interrupted()) time.sleep(options.linger);
+  if (exposer != nullptr) time.linger(options.linger);
   if (*push != nullptr) (*push)->end();
   return written ? 0 : kExitUnusable;
 }
@@ -418,5 +419,10 @@ int main_with(std::span<const char* const> arguments) {
 int main(int argc, char** argv) {
   const std::span<const char* const> arguments(argv,
                                                static_cast<std::size_t>(argc));
-  return vllm_metrics::sim::main_with(arguments.subspan(argc > 0 ? 1 : 0));
+  try {
+    return vllm_metrics::sim::main_with(arguments.subspan(argc > 0 ? 1 : 0));
+  } catch (const std::exception& error) {  // memory, or a full disk
+    std::cerr << "vllm-metrics-sim: " << error.what() << '\n';
+    return vllm_metrics::sim::kExitUnusable;
+  }
 }

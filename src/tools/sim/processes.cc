@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <exception>
 
 namespace vllm_metrics::sim {
 namespace {
@@ -18,14 +19,33 @@ absl::Status error_of(std::string_view what) {
       fmt::format("--processes: {}: {}", what, std::strerror(errno)));
 }
 
-// In the child.
+// In the child. Nothing leaves it: what is further up the stack is another
+// process's, its siblings with it.
 [[noreturn]] void run(const Processes::Work& work, std::size_t number,
-                      std::FILE* out, pid_t parent) {
+                      std::FILE* out, pid_t parent) noexcept {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(1);  // it has died meanwhile
-  const int status = work(number, out);
+  int status = 1;
+  try {
+    status = work(number, out);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "vllm-metrics-sim: process %zu: %s\n", number + 1,
+                 error.what());
+  }
   std::fflush(out);
   ::_exit(status);
+}
+
+// Of a process whose waitpid() gave `waited` and `status`; empty for success.
+std::string failure_of(pid_t waited, int status) {
+  if (waited < 0) {
+    return fmt::format("ended, status unknown: {}", std::strerror(errno));
+  }
+  if (WIFSIGNALED(status)) {
+    return fmt::format("died: {}", ::strsignal(WTERMSIG(status)));
+  }
+  if (WEXITSTATUS(status) == 0) return {};
+  return fmt::format("ended with status {}", WEXITSTATUS(status));
 }
 
 }  // namespace
@@ -33,6 +53,8 @@ absl::Status error_of(std::string_view what) {
 absl::StatusOr<std::unique_ptr<Processes>> Processes::start(std::size_t count,
                                                             const Work& work) {
   std::fflush(nullptr);  // or a child prints it too
+  // Who started this program may have it ignored, which an exec keeps.
+  std::signal(SIGCHLD, SIG_DFL);
   std::unique_ptr<Processes> made(new Processes);
   const pid_t parent = ::getpid();
   for (std::size_t i = 0; i < count; ++i) {
@@ -60,19 +82,17 @@ Processes::~Processes() {
 void Processes::look(const std::function<void(std::string_view)>& failed) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Process& process = all_[i];
+    if (!process.runs) continue;
     int status = 0;
-    if (!process.runs || ::waitpid(process.pid, &status, WNOHANG) == 0) {
-      continue;
-    }
+    const pid_t waited = ::waitpid(process.pid, &status, WNOHANG);
+    if (waited == 0 || (waited < 0 && errno == EINTR)) continue;
+    const std::string failure = failure_of(waited, status);
     process.runs = false;
     --num_running_;
-    const bool killed = WIFSIGNALED(status);
-    if (!killed && WEXITSTATUS(status) == 0) continue;
+    if (failure.empty()) continue;
     any_failed_ = true;
-    failed(fmt::format(
-        "process {} of {} (pid {}) {}", i + 1, all_.size(), process.pid,
-        killed ? fmt::format("died: {}", ::strsignal(WTERMSIG(status)))
-               : fmt::format("ended with status {}", WEXITSTATUS(status))));
+    failed(fmt::format("process {} of {} (pid {}) {}", i + 1, all_.size(),
+                       process.pid, failure));
   }
 }
 

@@ -15,13 +15,15 @@
 namespace vllm_metrics::sim {
 
 // Processes forked from this one, each with a part of its work. They get
-// SIGTERM when this one dies.
+// SIGTERM when this one dies. SIGCHLD is set to its default, without which
+// nobody can tell how they ended.
 //
 // Thread-safety: none. Start them before any thread.
 class Processes {
  public:
   // What one does: its number, from 0, and where it prints what output() is to
-  // be. Its result is the process's exit status.
+  // be. Its result is the process's exit status, 1 for an exception, which it
+  // says on standard error.
   using Work = std::function<int(std::size_t number, std::FILE* out)>;
 
   // Errors: the system's reason; none of them runs then.
@@ -36,7 +38,8 @@ class Processes {
   bool any_failed() const { return any_failed_; }
 
   // Notices which have ended, without waiting; `failed` is told of each that
-  // did not end with status 0, e.g. "process 2 of 4 (pid 17) died: Killed".
+  // did not end with status 0, or whose status another has taken, e.g.
+  // "process 2 of 4 (pid 17) died: Killed".
   void look(const std::function<void(std::string_view)>& failed);
 
   // Asks those that run to end, as Ctrl-C does.

@@ -7,11 +7,11 @@
 
 namespace vllm_metrics::sim {
 
-RealTime::RealTime(double speed) : speed_(speed) {
+RealTime::RealTime(double speed, ChildEnd child_end) : speed_(speed) {
   sigemptyset(&signals_);
   sigaddset(&signals_, SIGINT);
   sigaddset(&signals_, SIGTERM);
-  sigaddset(&signals_, SIGCHLD);
+  if (child_end == ChildEnd::kWakes) sigaddset(&signals_, SIGCHLD);
   pthread_sigmask(SIG_BLOCK, &signals_, &mask_before_);
 }
 
@@ -46,6 +46,12 @@ void RealTime::sleep(double seconds) {
   timeout.tv_nsec = static_cast<long>((bounded - std::floor(bounded)) * 1e9);
   const int signal = sigtimedwait(&signals_, nullptr, &timeout);
   if (signal == SIGINT || signal == SIGTERM) interrupted_ = true;
+}
+
+void RealTime::linger(double seconds) {
+  const double end = elapsed_seconds() + seconds;
+  while (!interrupted_ && elapsed_seconds() < end)
+    sleep(end - elapsed_seconds());
 }
 
 }  // namespace vllm_metrics::sim

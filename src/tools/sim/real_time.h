@@ -7,13 +7,16 @@
 
 namespace vllm_metrics::sim {
 
+// Whether the end of a child process ends a sleep.
+enum class ChildEnd { kIgnored, kWakes };
+
 // Ties virtual to real time, and takes Ctrl-C: as long as it lives, SIGINT and
 // SIGTERM end no thread that is started meanwhile, but are noticed here.
 class RealTime {
  public:
   // `speed`: virtual seconds in a real one; infinity never waits, at 0 time
   // stands still.
-  explicit RealTime(double speed);
+  explicit RealTime(double speed, ChildEnd child_end = ChildEnd::kIgnored);
   ~RealTime();
   RealTime(const RealTime&) = delete;
   RealTime& operator=(const RealTime&) = delete;
@@ -31,9 +34,11 @@ class RealTime {
   void set_speed(double speed, Ticks now);
   double speed() const { return speed_; }
 
-  // Sleeps for so many real seconds, until a signal or until a child process
-  // has ended; 0 only looks for a signal.
+  // Sleeps for so many real seconds, or less: until a signal, or the end of a
+  // child process when that wakes; 0 only looks for a signal.
   void sleep(double seconds);
+  // Sleeps for so many real seconds, whatever wakes it, or until interrupted.
+  void linger(double seconds);
   bool interrupted() const { return interrupted_; }
 
  private:
