@@ -12,10 +12,34 @@
 #include <string_view>
 
 #include "src/shm/segment.h"
-#include "vllm_metrics/shm/segment_format.h"
+#include "src/shm/segment_reader.h"
 
 namespace vllm_metrics::inline v0::shm {
 namespace {
+
+// Of a file: a size alone is no reason to take that much memory.
+constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 30;
+
+std::size_t front_of(const BlockHeader& block) {
+  return sizeof(SegmentHeader) + to_line(sizeof block + block.schema_bytes);
+}
+
+absl::Status check(const SegmentHeader& header, const BlockHeader& block,
+                   std::uint64_t file_bytes) {
+  const auto damaged = absl::DataLossError("it is damaged");
+  if (header.magic != SegmentHeader().magic) return damaged;
+  if (header.version != SegmentHeader().version)
+    return absl::UnimplementedError("it has another format version");
+  if (block.form != static_cast<std::uint32_t>(BlockForm::kFolded) ||
+      file_bytes > kMostBytes || block.cell_count > file_bytes ||
+      block.name_bytes > file_bytes ||
+      front_of(block) + 2 * block.cell_count * sizeof(std::uint64_t) +
+              block.name_bytes !=
+          file_bytes ||
+      header.used_bytes.load() != to_line(file_bytes))
+    return damaged;
+  return absl::OkStatus();
+}
 
 template <class T>
 std::string_view bytes_of(const T& object) {
@@ -83,35 +107,42 @@ absl::Status FoldedFile::refresh(const Folder& folder, SchemaDecoder& schemas) {
   struct stat of {};
   ::fstat(file_.value(), &of);
   number_ = of.st_ino;
-  std::string bytes(static_cast<std::size_t>(of.st_size), '\0');
-  const ssize_t got = ::pread(file_.value(), bytes.data(), bytes.size(), 0);
-  bytes.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
-  status_ = parse(bytes, schemas);
+  status_ = S_ISREG(of.st_mode)
+                ? read(static_cast<std::uint64_t>(of.st_size), schemas)
+                : absl::DataLossError("it is not a regular file");
   return status_;
 }
 
-absl::Status FoldedFile::parse(const std::string& bytes,
-                               SchemaDecoder& schemas) {
-  const auto damaged = absl::DataLossError("it is damaged");
+absl::Status FoldedFile::read(std::uint64_t file_bytes,
+                              SchemaDecoder& schemas) {
   SegmentHeader header;
   BlockHeader block;
-  if (bytes.size() < sizeof header + sizeof block) return damaged;
-  std::memcpy(static_cast<void*>(&header), bytes.data(), sizeof header);
-  std::memcpy(static_cast<void*>(&block), bytes.data() + sizeof header,
-              sizeof block);
-  if (header.magic != SegmentHeader().magic ||
-      block.form != static_cast<std::uint32_t>(BlockForm::kFolded))
-    return damaged;
-  if (header.version != SegmentHeader().version)
-    return absl::UnimplementedError("it has another format version");
-  const std::size_t front =
-      sizeof header + to_line(sizeof block + block.schema_bytes);
+  const int file = file_.value();
+  if (auto status =
+          read_whole(file, 0, static_cast<void*>(&header), sizeof header);
+      !status.ok())
+    return status;
+  if (auto status = read_whole(file, sizeof header, static_cast<void*>(&block),
+                               sizeof block);
+      !status.ok())
+    return status;
+  if (auto status = check(header, block, file_bytes); !status.ok())
+    return status;
+  std::string bytes(file_bytes, '\0');
+  if (auto status = read_whole(file, 0, bytes.data(), bytes.size());
+      !status.ok())
+    return status;
+  opened_ = opened_of(header);
+  return parse(block, bytes, schemas);
+}
+
+absl::Status FoldedFile::parse(const BlockHeader& block, std::string_view bytes,
+                               SchemaDecoder& schemas) {
+  const auto damaged = absl::DataLossError("it is damaged");
+  const std::size_t front = front_of(block);
   const std::size_t cell_bytes = block.cell_count * sizeof(std::uint64_t);
-  if (block.cell_count > bytes.size() || block.name_bytes > bytes.size() ||
-      front + 2 * cell_bytes + block.name_bytes != bytes.size())
-    return damaged;
-  const std::string_view schema = std::string_view(bytes).substr(
-      sizeof header + sizeof block, block.schema_bytes);
+  const std::string_view schema =
+      bytes.substr(sizeof(SegmentHeader) + sizeof block, block.schema_bytes);
   if (hash_of(schema) != block.schema_hash) return damaged;
   schema_ = schemas.decode(schema, block.cell_count);
   if (schema_ == nullptr) return damaged;
@@ -122,9 +153,7 @@ absl::Status FoldedFile::parse(const std::string& bytes,
     std::memcpy(lows_.data(), bytes.data() + front + cell_bytes, cell_bytes);
   }
   torn_banks_ = block.torn_banks;
-  opened_ = header.opened;
-  std::string_view names =
-      std::string_view(bytes).substr(front + 2 * cell_bytes);
+  std::string_view names = bytes.substr(front + 2 * cell_bytes);
   while (!names.empty()) {
     const std::size_t end = names.find('\n');
     names_.emplace(names.substr(0, end));
@@ -173,11 +202,12 @@ absl::Status FoldedFile::write(const Folder& folder, const Merge& merge,
   bytes.append(bytes_of(header)).append(bytes_of(block)).append(schema);
   bytes.append(bytes_of(merge.cells())).append(bytes_of(merge.lows()));
   bytes += listed;
+  // Which nobody would read.
+  if (bytes.size() > kMostBytes)
+    return system_error("folding into", folder.path(), EFBIG);
 
   const std::string unfinished = std::string(kFoldedName) + ".tmp";
-  const UniqueFd file(
-      ::openat(folder.fd(), unfinished.c_str(),
-               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd file = folder.make(unfinished);
   int error = file.value() < 0 ? errno : write_all(file.value(), bytes);
   if (error == 0 && ::renameat(folder.fd(), unfinished.c_str(), folder.fd(),
                                kFoldedName) != 0)

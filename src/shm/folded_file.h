@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "src/shm/folder.h"
 #include "src/shm/merge.h"
 #include "src/shm/schema_codec.h"
+#include "vllm_metrics/shm/segment_format.h"
 
 namespace vllm_metrics::inline v0::shm {
 
@@ -49,7 +51,9 @@ class FoldedFile {
                             std::span<const std::string> names);
 
  private:
-  absl::Status parse(const std::string& bytes, SchemaDecoder& schemas);
+  absl::Status read(std::uint64_t file_bytes, SchemaDecoder& schemas);
+  absl::Status parse(const BlockHeader& block, std::string_view bytes,
+                     SchemaDecoder& schemas);
   void clear();
 
   UniqueFd file_;  // open, so that no other file gets its number

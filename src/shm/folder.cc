@@ -50,6 +50,18 @@ std::string_view network_name(int folder) {
   }
 }
 
+// A file, or nothing: whoever may write in the folder may have put there what
+// an open() would wait for.
+UniqueFd open_regular(int folder, const char* name, int flags) {
+  UniqueFd file(::openat(folder, name,
+                         O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags, 0600));
+  struct stat of {};
+  if (file.value() >= 0 &&
+      (::fstat(file.value(), &of) != 0 || !S_ISREG(of.st_mode)))
+    file.reset();
+  return file;
+}
+
 // The first of some places where a folder can be made.
 std::string runtime_folder() {
   const char* const of_user = std::getenv("XDG_RUNTIME_DIR");
@@ -106,8 +118,7 @@ Folder::~Folder() {
 
 // Where there is nothing to hold, the folder stays.
 absl::Status Folder::hold(int flags) {
-  UniqueFd file(::openat(fd(), kHoldName,
-                         O_RDONLY | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
+  UniqueFd file = open_regular(fd(), kHoldName, O_RDONLY | flags);
   if (file.value() < 0) return absl::OkStatus();
   const bool is_held = ::flock(file.value(), LOCK_SH | LOCK_NB) == 0;
   if (!is_held && errno != EWOULDBLOCK) return absl::OkStatus();
@@ -121,14 +132,16 @@ absl::Status Folder::hold(int flags) {
 }
 
 // Nobody comes while the lock is held alone; files of others keep the folder.
+// Another user's folder is for that user to remove.
 void Folder::remove_if_left(const std::string& path) {
   const Folder left(path,
                     UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY |
                                                       O_CLOEXEC | O_NOFOLLOW)),
                     /*read_only=*/true);
-  if (left.fd() < 0) return;
-  const UniqueFd file(
-      ::openat(left.fd(), kHoldName, O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  struct stat of {};
+  if (left.fd() < 0 || ::fstat(left.fd(), &of) != 0 || of.st_uid != ::geteuid())
+    return;
+  const UniqueFd file = open_regular(left.fd(), kHoldName, O_RDONLY);
   if (file.value() < 0 || ::flock(file.value(), LOCK_EX | LOCK_NB) != 0) return;
   std::vector<std::string> names;
   std::vector<std::string> more;
@@ -175,9 +188,16 @@ void Folder::remove(const std::string& name) const {
   ::unlinkat(fd(), name.c_str(), 0);
 }
 
+UniqueFd Folder::make(const std::string& name) const {
+  remove(name);
+  return UniqueFd(::openat(fd(), name.c_str(),
+                           O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+}
+
 FolderLock FolderLock::try_take(const Folder& folder) {
   UniqueFd file(::openat(folder.fd(), kLockName,
-                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+                         O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK,
+                         0600));
   if (file.value() >= 0 && ::flock(file.value(), LOCK_EX | LOCK_NB) != 0)
     file.reset();
   return FolderLock(std::move(file));

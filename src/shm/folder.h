@@ -42,6 +42,9 @@ class Folder {
 
   void remove(const std::string& name) const;
 
+  // A new file instead of what has that name, to be written; -1 and errno.
+  UniqueFd make(const std::string& name) const;
+
  private:
   Folder(std::string path, UniqueFd fd, bool read_only)
       : path_(std::move(path)), fd_(std::move(fd)), read_only_(read_only) {}

@@ -165,9 +165,7 @@ void PythonFiles::State::add(const Family& family, const Series& series,
 absl::Status PythonFiles::State::replace(const std::string& name,
                                          std::string_view bytes) const {
   const std::string unfinished = name + std::string(kUnfinishedSuffix);
-  const UniqueFd file(
-      ::openat(folder.fd(), unfinished.c_str(),
-               O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600));
+  const UniqueFd file = folder.make(unfinished);
   int error = file.value() < 0 ? errno : 0;
   while (error == 0 && !bytes.empty()) {
     const ssize_t done = ::write(file.value(), bytes.data(), bytes.size());

@@ -20,6 +20,7 @@ namespace vllm_metrics::inline v0::shm {
 inline constexpr std::string_view kFilePrefix = "vllm_metrics-";
 inline constexpr std::string_view kSegmentSuffix = ".segment";
 inline constexpr std::string_view kUnfinishedSuffix = ".tmp";
+inline constexpr std::size_t kMostSegmentBytes = std::size_t{1} << 31;
 
 // An error with the path and the system's text for `error`, an errno value.
 absl::Status system_error(std::string_view what, std::string_view path,

@@ -10,11 +10,13 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <string_view>
 #include <system_error>
 
 #include "src/registry/info_words.h"
+#include "src/shm/segment.h"
 #include "vllm_metrics/registry/banks.h"
 #include "vllm_metrics/registry/labels.h"
 
@@ -37,6 +39,26 @@ void order_reads() {
 
 }  // namespace
 
+absl::Status read_whole(int file, std::uint64_t at, void* out,
+                        std::size_t bytes) {
+  auto* next = static_cast<char*>(out);
+  while (bytes != 0) {
+    const ssize_t got = ::pread(file, next, bytes, static_cast<off_t>(at));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0)
+      return absl::DataLossError(std::generic_category().message(errno));
+    if (got == 0) return absl::DataLossError("it is cut short");
+    next += got;
+    at += static_cast<std::uint64_t>(got);
+    bytes -= static_cast<std::size_t>(got);
+  }
+  return absl::OkStatus();
+}
+
+double opened_of(const SegmentHeader& header) {
+  return std::isfinite(header.opened) ? std::max(header.opened, 0.0) : 0.0;
+}
+
 SegmentReader::SegmentReader(int folder, const std::string& name,
                              const ProcessIdentity& self)
     : self_(self) {
@@ -49,19 +71,7 @@ SegmentReader::SegmentReader(int folder, const std::string& name,
 
 absl::Status SegmentReader::read_at(std::uint64_t at, void* out,
                                     std::size_t bytes) const {
-  auto* next = static_cast<char*>(out);
-  while (bytes != 0) {
-    const ssize_t got =
-        ::pread(file_.value(), next, bytes, static_cast<off_t>(at));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return absl::DataLossError(std::generic_category().message(errno));
-    if (got == 0) return absl::DataLossError("it is cut short");
-    next += got;
-    at += static_cast<std::uint64_t>(got);
-    bytes -= static_cast<std::size_t>(got);
-  }
-  return absl::OkStatus();
+  return read_whole(file_.value(), at, out, bytes);
 }
 
 absl::StatusOr<std::uint64_t> SegmentReader::word_at(std::uint64_t at) const {
@@ -116,7 +126,8 @@ absl::Status SegmentReader::read_header() {
                                                 header_.version,
                                                 SegmentHeader().version));
   }
-  if (header_.used_bytes.load() > header_.file_bytes)
+  if (header_.used_bytes.load() > header_.file_bytes ||
+      header_.file_bytes > kMostSegmentBytes)
     return absl::DataLossError("its header is damaged");
   if (owner_ == nullptr) {
     owner_ = std::make_unique<ProcessWatch>(

@@ -18,6 +18,13 @@
 
 namespace vllm_metrics::inline v0::shm {
 
+// Reads all of `bytes` or says why not.
+absl::Status read_whole(int file, std::uint64_t at, void* out,
+                        std::size_t bytes);
+
+// `header.opened`, or 0 where a damaged file has what is no time.
+double opened_of(const SegmentHeader& header);
+
 // Reads a process's segment, without mapping it: whatever happens to the file,
 // there is no signal, only a short read.
 //
@@ -40,7 +47,7 @@ class SegmentReader {
   bool has_ended() const { return has_ended_; }
 
   // When the segment was made, seconds since 1970; 0: unknown.
-  double opened() const { return header_.opened; }
+  double opened() const { return opened_of(header_); }
 
   // Of the last read(): appends the blocks, pointing into this.
   void add_to(std::vector<Source>& out) const;

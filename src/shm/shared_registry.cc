@@ -17,7 +17,6 @@ namespace vllm_metrics::inline v0::shm {
 namespace {
 
 constexpr std::size_t kLeastBytes = 65536;
-constexpr std::size_t kMostBytes = std::size_t{1} << 31;
 
 absl::StatusOr<Folder> open_folder(const SharedRegistryOptions& options) {
   if (!options.folder.empty())
@@ -65,10 +64,10 @@ struct SharedRegistry::State {
 absl::StatusOr<std::unique_ptr<SharedRegistry>> SharedRegistry::create(
     SharedRegistryOptions options) {
   if (options.segment_bytes < kLeastBytes ||
-      options.segment_bytes > kMostBytes) {
+      options.segment_bytes > kMostSegmentBytes) {
     return absl::InvalidArgumentError(
         fmt::format("segment_bytes = {}; allowed: {} to {}",
-                    options.segment_bytes, kLeastBytes, kMostBytes));
+                    options.segment_bytes, kLeastBytes, kMostSegmentBytes));
   }
   auto state = std::make_unique<State>();
   auto store = make_store(options);

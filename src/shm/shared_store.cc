@@ -28,6 +28,30 @@ double first_of(const std::optional<double>& a, double b) {
   return a ? std::min(*a, b) : b;
 }
 
+// The process of `self`'s boot whose file has that name; it is taken for one of
+// the same pid namespace.
+std::optional<ProcessIdentity> owner_of(const std::string& name,
+                                        const ProcessIdentity& self) {
+  unsigned boot = 0;
+  ProcessIdentity owner{.pid_namespace = self.pid_namespace,
+                        .boot_id = self.boot_id};
+  unsigned long long start = 0;
+  if (std::sscanf(name.c_str() + kFilePrefix.size(), "%8x-%d-%llu", &boot,
+                  &owner.pid, &start) != 3 ||
+      boot != static_cast<unsigned>(self.boot_id[0] >> 32))
+    return std::nullopt;
+  owner.start_time = start;
+  return owner;
+}
+
+// Of one that cannot be read, e.g. of another version, its name tells.
+bool is_in_use(SegmentReader& reader, const std::string& name,
+               SchemaDecoder& schemas, const ProcessIdentity& self) {
+  if (reader.read(schemas).ok()) return !reader.has_ended();
+  const auto owner = owner_of(name, self);
+  return !reader.is_gone() && owner && ProcessWatch(*owner, self).is_alive();
+}
+
 }  // namespace
 
 SharedStore::SharedStore(Folder folder, std::shared_ptr<Segment> segment,
@@ -183,16 +207,8 @@ void SharedStore::fold() const {
 void SharedStore::remove_unfinished() const {
   const auto self = ProcessIdentity::of_this_process();
   for (const std::string& name : unfinished_) {
-    unsigned boot = 0;
-    ProcessIdentity owner{.pid_namespace = self.pid_namespace,
-                          .boot_id = self.boot_id};
-    unsigned long long start = 0;
-    if (std::sscanf(name.c_str() + kFilePrefix.size(), "%8x-%d-%llu", &boot,
-                    &owner.pid, &start) != 3 ||
-        boot != static_cast<unsigned>(self.boot_id[0] >> 32))
-      continue;
-    owner.start_time = start;
-    if (!ProcessWatch(owner, self).is_alive()) folder_.remove(name);
+    const auto owner = owner_of(name, self);
+    if (owner && !ProcessWatch(*owner, self).is_alive()) folder_.remove(name);
   }
 }
 
@@ -224,8 +240,7 @@ absl::Status SharedStore::wipe(const Folder& folder) {
     const auto self = ProcessIdentity::of_this_process();
     for (const std::string& name : names) {
       SegmentReader reader(folder.fd(), name, self);
-      if (reader.read(schemas).ok() && !reader.has_ended())
-        return absl::OkStatus();
+      if (is_in_use(reader, name, schemas, self)) return absl::OkStatus();
     }
     for (const std::string& name : names) folder.remove(name);
     folder.remove(kFoldedName);

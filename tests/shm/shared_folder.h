@@ -6,6 +6,8 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -54,6 +56,15 @@ class SharedFolder {
  private:
   std::string path_;
 };
+
+inline void write_file(const std::string& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary) << text;
+}
+
+inline std::string file_text(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
 
 inline std::string page_of(const vllm_metrics::Registry& registry) {
   return std::string(vllm_metrics::TextFormat().render(registry));

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -56,15 +55,6 @@ void record(StatLoggerManager& manager, std::int64_t prompt, double ttft,
   iteration.prompt_token_stats.total = prompt;
   iteration.time_to_first_tokens_iter.push_back(ttft);
   manager.record(&scheduler, &iteration);
-}
-
-void write_file(const std::string& path, std::string_view text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
-
-std::string file_text(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
 }
 
 constexpr std::string_view kTtft = "vllm:time_to_first_token_seconds";
@@ -357,14 +347,14 @@ TEST_CASE("SharedRegistry: a damaged file is left out, named once and counted",
   }
   SECTION("a newer version") {
     std::string newer = good;
-    newer[8] = 3;
+    ++newer[8];
     write_file(damaged, newer);
     check_left_out();
-    CHECK(warnings[0].find("format version 3") != std::string::npos);
+    CHECK(warnings[0].find("format version 4") != std::string::npos);
   }
   SECTION("more in use than there is") {
     std::string wrong = good;
-    wrong[16 + 6] = wrong[24 + 6] = '\x7F';
+    wrong[16 + 3] = wrong[24 + 3] = '\x7F';
     write_file(damaged, wrong);
     check_left_out();
     CHECK(warnings[0].find("cut short") != std::string::npos);

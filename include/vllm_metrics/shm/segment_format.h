@@ -23,7 +23,7 @@ namespace vllm_metrics::inline v0::shm {
 // used_bytes. They are only ever added.
 //
 //   offset 0   magic           "vllmmetr"
-//   8          version         2; readers skip files of another one
+//   8          version         3; readers skip files of another one
 //   12         state           1 open, 2 closed: its owner takes no more steps
 //   16         file_bytes      allocated whole when it is made
 //   24         used_bytes      to the end of the last whole block
@@ -42,7 +42,7 @@ namespace vllm_metrics::inline v0::shm {
 //   88         padding         to 128
 struct alignas(64) SegmentHeader {
   std::array<char, 8> magic = {'v', 'l', 'l', 'm', 'm', 'e', 't', 'r'};
-  std::uint32_t version = 2;
+  std::uint32_t version = 3;
   std::atomic<std::uint32_t> state{1};
   std::uint64_t file_bytes = 0;
   std::atomic<std::uint64_t> used_bytes{128};
