@@ -18,10 +18,12 @@ inline char* append_hex(char* out, std::uint64_t word) noexcept {
   return out + kWordDigits;
 }
 
-// Since 1970. A time may be left out, and is if the clock is none.
+// Since 1970. A time may be left out, and is if the clock is none: negative,
+// NaN, or earlier than a millisecond, as which loggers note such a one.
 inline std::optional<std::uint64_t> milliseconds(double seconds) noexcept {
+  constexpr double kBegin = 1e-3;
   constexpr double kEnd = 1e12;
-  if (!(seconds >= 0.0 && seconds < kEnd)) return std::nullopt;
+  if (!(seconds >= kBegin && seconds < kEnd)) return std::nullopt;
   return static_cast<std::uint64_t>(std::llround(seconds * 1e3));
 }
 

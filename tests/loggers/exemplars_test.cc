@@ -90,6 +90,19 @@ TEST_CASE("Exemplars: each bucket shows its newest request, and when it ended",
   CHECK(bucket(page, std::string(kE2e), "1.0") == "2.0");
 }
 
+TEST_CASE("Exemplars: when the clock shows nonsense, they have no time",
+          "[loggers]") {
+  const Surroundings around;
+  StatLoggerOptions options = around.options();
+  options.exemplars = true;
+  const auto logger = *PrometheusStatLogger::create(options);
+  around.clock->advance(GENERATE(-1e10, -1.7e9, std::nan(""), 1e300));
+  record(*logger, finished(0.4, numbered(7)));
+  CHECK(exemplar(open_metrics(around), "0.5") ==
+        "{trace_id=\"00000000000000070000000000000007\","
+        "span_id=\"0000000000000007\"} 0.4");
+}
+
 TEST_CASE(
     "Exemplars: all latencies of a request have them, and the library's own "
     "parser reads them",

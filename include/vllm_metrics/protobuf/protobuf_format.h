@@ -18,8 +18,9 @@ namespace vllm_metrics::inline v0::protobuf {
 //
 // It is the only format that has native histograms; the classic buckets of such
 // a series are there too, and exemplars at them. Times of creation are field 3
-// of Counter and 15 of Histogram. Names, labels and values are those of the text page, but for a
-// counter's family, which is called as its samples are (`_total` at the end).
+// of Counter and 15 of Histogram. Names, labels and values are those of the
+// text page, but for a counter's family, which is called as its samples are
+// (`_total` at the end).
 //
 // Prometheus asks for it with --enable-feature=native-histograms. Up to 2.44 it
 // then drops the classic buckets of a series that has native ones, so that
