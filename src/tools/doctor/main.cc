@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <ctime>
+#include <exception>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -207,5 +208,10 @@ int run(int argc, char** argv) {
 }  // namespace vllm_metrics::doctor
 
 int main(int argc, char** argv) {
-  return vllm_metrics::doctor::run(argc, argv);
+  try {
+    return vllm_metrics::doctor::run(argc, argv);
+  } catch (const std::exception& error) {  // memory
+    std::cerr << "vllm-metrics-doctor: " << error.what() << '\n';
+    return vllm_metrics::doctor::kCannotTell;
+  }
 }
