@@ -133,6 +133,7 @@ struct PythonFiles::State {
 
   Folder folder;
   bool has_timestamps;
+  pid_t owner = ::getpid();
   Snapshot snapshot = {};
 };
 
@@ -205,6 +206,8 @@ PythonFiles::PythonFiles(std::unique_ptr<State> state) noexcept
 PythonFiles::~PythonFiles() = default;
 
 absl::Status PythonFiles::write(const Registry& registry, double now) {
+  // A forked child has a copy of what its parent counted.
+  if (::getpid() != state_->owner) return absl::OkStatus();
   registry.snapshot(state_->snapshot);
   std::map<std::string, Entries> files;
   for (const SchemaFamily& family : state_->snapshot.schema->families) {
@@ -215,7 +218,7 @@ absl::Status PythonFiles::write(const Registry& registry, double now) {
       state_->add(family.family, series, now, out);
   }
   for (auto& [kind, entries] : files) {
-    auto status = state_->replace(fmt::format("{}_{}.db", kind, ::getpid()),
+    auto status = state_->replace(fmt::format("{}_{}.db", kind, state_->owner),
                                   entries.finish());
     if (!status.ok()) return status;
   }

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -101,6 +103,27 @@ std::vector<std::size_t> native_cells_of(const BlockHeader& block,
     }
   }
   return found;
+}
+
+// Writes it whole if it finds room at once. Nobody reading is no signal.
+void try_write(int file, std::string_view text) noexcept {
+  struct pollfd room {
+    file, POLLOUT, 0
+  };
+  if (::poll(&room, 1, 0) != 1 || (room.revents & POLLOUT) == 0) return;
+  sigset_t broken;
+  sigset_t before;
+  sigset_t waiting;
+  sigemptyset(&broken);
+  sigaddset(&broken, SIGPIPE);
+  ::sigpending(&waiting);
+  ::pthread_sigmask(SIG_BLOCK, &broken, &before);
+  if (::write(file, text.data(), text.size()) < 0 && errno == EPIPE &&
+      sigismember(&waiting, SIGPIPE) == 0) {
+    constexpr timespec kNow{};
+    ::sigtimedwait(&broken, nullptr, &kNow);
+  }
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 }  // namespace
@@ -202,7 +225,7 @@ int Segment::show_file() noexcept {
   return error;
 }
 
-// From inside fork(): nothing but a system call.
+// From inside fork(): nothing but system calls.
 void Segment::say_it_is_alone(int error) const noexcept {
   std::array<char, 512> text;
   const int size = std::snprintf(
@@ -211,10 +234,8 @@ void Segment::say_it_is_alone(int error) const noexcept {
       "bytes in %s: %s\n",
       ::getpid(), bytes_, folder_.c_str(), text_of(error));
   const auto most = static_cast<int>(text.size()) - 1;
-  if (::write(STDERR_FILENO, text.data(),
-              static_cast<std::size_t>(std::clamp(size, 0, most))) < 0) {
-    // Nobody listens.
-  }
+  try_write(STDERR_FILENO,
+            {text.data(), static_cast<std::size_t>(std::clamp(size, 0, most))});
 }
 
 // In the child, which has one thread. Without a file (no room, no folder) its

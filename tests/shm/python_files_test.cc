@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -41,6 +43,29 @@ class Page {
   std::unique_ptr<StatLoggerManager> manager_ = manager_of(options_on(nullptr));
   absl::StatusOr<Handle<Gauge>> info_ = absl::UnknownError("");
 };
+
+// The sum over all processes of a counter of an engine; entries with times.
+double sum_of(const SharedFolder& folder, const std::string& name) {
+  double sum = 0.0;
+  for (const auto& file : std::filesystem::directory_iterator(folder.path())) {
+    if (!file.path().filename().string().starts_with("counter_")) continue;
+    const std::string text = file_text(file.path().string());
+    std::int32_t used = 0;
+    std::memcpy(&used, text.data(), sizeof used);
+    for (std::size_t at = 8; at < static_cast<std::size_t>(used);) {
+      std::int32_t size = 0;
+      std::memcpy(&size, text.data() + at, sizeof size);
+      const auto key = text.substr(at + 4, static_cast<std::size_t>(size));
+      at += 4 + key.size();
+      at += 8 - at % 8;
+      double value = 0.0;
+      std::memcpy(&value, text.data() + at, sizeof value);
+      if (key.find('"' + name + '"') != std::string::npos) sum += value;
+      at += 2 * sizeof value;
+    }
+  }
+  return sum;
+}
 
 // What the script says of the folder beside a page: 0 for equal.
 int compare(const SharedFolder& folder, const std::string& page,
@@ -135,6 +160,44 @@ TEST_CASE(
   CHECK(compare(folder, expected, "client") == 0);
   for (const int end : {to_test[0], to_test[1], to_engine[0], to_engine[1]})
     ::close(end);
+}
+
+TEST_CASE(
+    "PythonFiles: a forked child counts nothing twice, and with its own "
+    "manager "
+    "once",
+    "[shm]") {
+  const SharedFolder folder;
+  const auto files_logger = shm::python_files_logger({.folder = folder.path()});
+  const auto engine = [&] {
+    auto options = options_on(nullptr, 1000.0);
+    options.factories.push_back(files_logger);
+    return manager_of(std::move(options));
+  };
+  const IterationStats step = a_step();
+  auto manager = engine();
+  for (int i = 0; i < 3; ++i) manager->record(nullptr, &step);
+  manager->log();
+  const auto steps = [&] {
+    return sum_of(folder, "vllm:prompt_tokens_total") / kPromptTokens;
+  };
+  REQUIRE(steps() == 3.0);
+  CHECK(in_child([&] {
+          manager->record(nullptr, &step);
+          manager->log();
+          manager.reset();
+        }) == 0);
+  CHECK(steps() == 3.0);
+  CHECK(in_child([&] {
+          const auto own = engine();
+          for (int i = 0; i < 2; ++i) own->record(nullptr, &step);
+          own->log();
+          manager.reset();
+        }) == 0);
+  CHECK(steps() == 5.0);
+  manager->record(nullptr, &step);
+  manager.reset();
+  CHECK(steps() == 6.0);
 }
 
 TEST_CASE("PythonFiles: an engine whose files cannot be written goes on",

@@ -39,6 +39,19 @@ void write_at(const std::string& path, off_t at, const void* bytes,
   ::close(file);
 }
 
+// Forks with standard error at `file`, where the child has no folder to make a
+// segment in. What became of the child; killed if the fork does not return.
+int fork_alone(int file) {
+  return in_child([file] {
+    ::alarm(20);
+    auto folder = std::make_unique<SharedFolder>();
+    const auto shared = folder->open();
+    folder.reset();
+    ::dup2(file, STDERR_FILENO);
+    if (in_child([] {}) != 0) ::_exit(1);
+  });
+}
+
 std::shared_ptr<const Schema> schema_of(const Registry& registry) {
   Snapshot snapshot;
   registry.snapshot(snapshot);
@@ -164,6 +177,34 @@ TEST_CASE("SharedRegistry: a time that is none does not change the page",
     CHECK(schema_of(*looking->registry()) == schema);
     CHECK(sample(page_of(*looking->registry()), "c_total") == 1.0);
   }
+}
+
+TEST_CASE("SharedRegistry: a child on no page says so if somebody listens",
+          "[shm]") {
+  int ends[2];
+  REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+  SECTION("somebody does") {
+    CHECK(fork_alone(ends[1]) == 0);
+    std::string said(4096, '\0');
+    const ssize_t size = ::read(ends[0], said.data(), said.size());
+    said.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+    CHECK(said.find("is on no page") != std::string::npos);
+    CHECK(said.find("No such file or directory") != std::string::npos);
+  }
+  SECTION("nobody reads the pipe any more") {
+    ::close(ends[0]);
+    ends[0] = -1;
+    CHECK(fork_alone(ends[1]) == 0);
+  }
+  SECTION("the pipe is full") {
+    REQUIRE(::fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0);
+    const std::string much(4096, 'x');
+    while (::write(ends[1], much.data(), much.size()) > 0) {
+    }
+    REQUIRE(::fcntl(ends[1], F_SETFL, 0) == 0);
+    CHECK(fork_alone(ends[1]) == 0);
+  }
+  for (const int end : ends) ::close(end);
 }
 
 TEST_CASE(

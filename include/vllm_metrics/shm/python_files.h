@@ -31,9 +31,13 @@ struct PythonFilesOptions {
 // `gauge_MODE_PID.db` whole, so that the server never reads half of one;
 // between two calls the server shows the older values. The files stay when the
 // process ends, as Python's do. Native buckets have no place in them. An engine
-// has python_files_logger() call it.
+// has python_files_logger() call it. One for a process and folder: two would
+// replace each other's files.
 //
-// Thread-safety: one thread at a time. A forked child makes its own.
+// Thread-safety: one thread at a time.
+// Fork: in a forked child write() does nothing, for the registry there begins
+// with what the parent counted. A child that counts makes its own registry and
+// its own PythonFiles.
 // Errors: create() returns InvalidArgument without a folder, both calls an
 // error naming the path and the system's reason.
 // Definition: client_python's mmap_dict.py and multiprocess.py, 0.16 to 0.22.
@@ -62,7 +66,9 @@ class VLLM_METRICS_EXPORT PythonFiles {
 //
 // It writes the series of StatLoggerOptions::registry when the manager's log()
 // is called, when the engines are initialized, and at the manager's end, so
-// that the last steps are in the files that stay.
+// that the last steps are in the files that stay. In a forked child it writes
+// nothing; one that records makes a manager of its own. One such logger for a
+// process and folder: of managers that share a registry one has it.
 //
 // Errors: those of PythonFiles::create() are the manager's. Those of write()
 // are reported once in the log, and counted in

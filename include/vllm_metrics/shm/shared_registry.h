@@ -22,9 +22,9 @@ struct SharedRegistryOptions {
   // $PROMETHEUS_MULTIPROC_DIR, or if that is not set a fresh folder under
   // $XDG_RUNTIME_DIR, /dev/shm or /tmp, the first that will do: for processes
   // that are forked from this one, or told SharedRegistry::folder(). A fresh
-  // one goes with the last process in it; if that is killed, when the next one
-  // is made. It must be on this machine; in memory (/dev/shm) it never waits
-  // for a disk.
+  // one goes with the last process that destroys its registry; if the last is
+  // killed or ends without destroying it, when the next one is made. It must be
+  // on this machine; in memory (/dev/shm) it never waits for a disk.
   std::string folder = {};
 
   // What processes that have ended left in the folder.
