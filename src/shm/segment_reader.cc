@@ -121,14 +121,6 @@ absl::Status SegmentReader::read_header() {
     return status;
   if (header_.magic != SegmentHeader().magic)
     return absl::DataLossError("it is not a segment");
-  if (header_.version != SegmentHeader().version) {
-    return absl::UnimplementedError(fmt::format("format version {} is not {}",
-                                                header_.version,
-                                                SegmentHeader().version));
-  }
-  if (header_.used_bytes.load() > header_.file_bytes ||
-      header_.file_bytes > kMostSegmentBytes)
-    return absl::DataLossError("its header is damaged");
   if (owner_ == nullptr) {
     owner_ = std::make_unique<ProcessWatch>(
         ProcessIdentity{.pid = header_.pid,
@@ -137,6 +129,14 @@ absl::Status SegmentReader::read_header() {
                         .boot_id = header_.boot_id},
         self_);
   }
+  if (header_.version != SegmentHeader().version) {
+    return absl::UnimplementedError(fmt::format("format version {} is not {}",
+                                                header_.version,
+                                                SegmentHeader().version));
+  }
+  if (header_.used_bytes.load() > header_.file_bytes ||
+      header_.file_bytes > kMostSegmentBytes)
+    return absl::DataLossError("its header is damaged");
   return absl::OkStatus();
 }
 

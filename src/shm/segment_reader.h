@@ -46,6 +46,9 @@ class SegmentReader {
   // Whether the owner writes no more, as of the last read().
   bool has_ended() const { return has_ended_; }
 
+  // Whether who is named in the header lives, after a read() that read it.
+  bool is_owner_alive() { return owner_ != nullptr && owner_->is_alive(); }
+
   // When the segment was made, seconds since 1970; 0: unknown.
   double opened() const { return opened_of(header_); }
 

@@ -44,10 +44,12 @@ std::optional<ProcessIdentity> owner_of(const std::string& name,
   return owner;
 }
 
-// Of one that cannot be read, e.g. of another version, its name tells.
+// Of one of another version its header tells, of one that is damaged its name.
 bool is_in_use(SegmentReader& reader, const std::string& name,
                SchemaDecoder& schemas, const ProcessIdentity& self) {
-  if (reader.read(schemas).ok()) return !reader.has_ended();
+  const auto status = reader.read(schemas);
+  if (status.ok()) return !reader.has_ended();
+  if (absl::IsUnimplemented(status) && reader.is_owner_alive()) return true;
   const auto owner = owner_of(name, self);
   return !reader.is_gone() && owner && ProcessWatch(*owner, self).is_alive();
 }

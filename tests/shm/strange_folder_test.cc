@@ -157,6 +157,29 @@ TEST_CASE("SharedRegistry: a file takes memory for what is in it, not its size",
   CHECK(warnings.size() == 1);
 }
 
+TEST_CASE(
+    "SharedRegistry: a file of another format is wiped unless its owner may be "
+    "alive",
+    "[shm]") {
+  const SharedFolder folder;
+  leave_segment(folder);
+  const std::string path = folder.segments().at(0);
+  const std::uint32_t version = shm::SegmentHeader().version - 1;
+  write_at(path, offsetof(shm::SegmentHeader, version), &version,
+           sizeof version);
+  bool stays = false;
+  SECTION("which has ended") {}
+  SECTION("in a pid namespace that is not seen from here") {
+    const std::uint64_t elsewhere = 1;
+    write_at(path, offsetof(shm::SegmentHeader, pid_namespace), &elsewhere,
+             sizeof elsewhere);
+    stays = true;
+  }
+  folder.open({.previous = SharedRegistryOptions::Previous::kWipe,
+               .on_warning = [](auto) {}});
+  CHECK(std::filesystem::exists(path) == stays);
+}
+
 TEST_CASE("SharedRegistry: a time that is none does not change the page",
           "[shm]") {
   const SharedFolder folder;

@@ -20,7 +20,8 @@ namespace vllm_metrics::inline v0::shm {
 // made. Every other file is somebody else's and is not touched.
 
 // A segment starts with this; blocks follow, one behind the other, to
-// used_bytes. They are only ever added.
+// used_bytes. They are only ever added. What tells the owner (40 to 79) lies
+// there in every version.
 //
 //   offset 0   magic           "vllmmetr"
 //   8          version         3; readers skip files of another one
