@@ -32,8 +32,9 @@ inline constexpr MetricSpec kOtlpMetrics[] = {
      .unit = "items",
      .help = "Data points or spans that will not be sent again: rejected by a "
              "collector that took the rest of the request, not_delivered when "
-             "an export of spans was given up or their exporter shut down, "
-             "queue_full when spans ended faster than they could be sent.",
+             "an export of spans, or of deltas that may have arrived, was "
+             "given up or the exporter of spans shut down, queue_full when "
+             "spans ended faster than they could be sent.",
      .condition = Condition::kOtlpExporter,
      .scope = Scope::kExporter,
      .extra_label = {"reason", kOtlpLosses}},

@@ -31,13 +31,26 @@ using Easy = std::unique_ptr<CURL, EasyDeleter>;
 using Multi = std::unique_ptr<CURLM, MultiDeleter>;
 using List = std::unique_ptr<curl_slist, ListDeleter>;
 
-std::size_t take_head(char* data, std::size_t, std::size_t size, void* reader) {
-  return static_cast<AnswerReader*>(reader)->take_head({data, size}) ? size : 0;
+// Called by C, which nothing may be thrown through.
+std::size_t take_head(char* data, std::size_t, std::size_t size,
+                      void* reader) noexcept {
+  try {
+    if (static_cast<AnswerReader*>(reader)->take_head({data, size}))
+      return size;
+  } catch (...) {  // no memory for it
+  }
+  return 0;
 }
 
 // The rest of an answer that is too long is not waited for.
-std::size_t take_body(char* data, std::size_t, std::size_t size, void* reader) {
-  return static_cast<AnswerReader*>(reader)->take_body({data, size}) ? size : 0;
+std::size_t take_body(char* data, std::size_t, std::size_t size,
+                      void* reader) noexcept {
+  try {
+    if (static_cast<AnswerReader*>(reader)->take_body({data, size}))
+      return size;
+  } catch (...) {
+  }
+  return 0;
 }
 
 // Failures before a byte of the request was sent.

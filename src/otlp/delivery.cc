@@ -26,7 +26,7 @@ constexpr double kMostRetryAfter = 3600.0;
 
 bool is_success(int status) { return status >= 200 && status <= 299; }
 
-// What OTLP/HTTP lists; all else says that the same request will not do.
+// What OTLP/HTTP lists; all else ends the export.
 bool may_pass(const Response& response) {
   switch (response.status) {
     case 0:
@@ -34,6 +34,20 @@ bool may_pass(const Response& response) {
     case 502:
     case 503:
     case 504:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Of the bytes, whatever becomes of the server: all else, a missing right or a
+// wrong path too, may be another answer to the same bytes tomorrow.
+bool is_verdict(const Response& response) {
+  switch (response.status) {
+    case 400:
+    case 413:
+    case 415:
+    case 422:
       return true;
     default:
       return false;
@@ -188,11 +202,10 @@ Delivered Delivery::send(std::string_view body, std::uint64_t items,
     }
     unknown |= may_have_arrived(response);
     error = reason(response);
-    // A server that has now looked at it and does not want it at all has not
-    // taken it before.
+    // What it says of this attempt says nothing of one before.
     if (!may_pass(response))
-      return {.outcome = Outcome::kRefused,
-              .final = true,
+      return {.outcome = unknown ? Outcome::kUnknown : Outcome::kRefused,
+              .final = is_verdict(response),
               .error = std::move(error)};
 
     const double spread = std::uniform_real_distribution<double>(

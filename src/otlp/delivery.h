@@ -16,7 +16,7 @@ namespace vllm_metrics::inline v0::otlp {
 enum class Outcome {
   kAccepted,
   kRefused,  // certainly not taken; the same bytes may be refused again
-  kUnknown,  // no whole answer: the server may have taken it
+  kUnknown,  // an attempt had no whole answer: the server may have taken it
 };
 
 // What a collector has to say of a request that it took.
@@ -29,7 +29,8 @@ struct PartialSuccess {
 struct Delivered {
   Outcome outcome = Outcome::kRefused;
   PartialSuccess partial = {};  // of an accepted request
-  // Refused for what it is: sent again, it would be again.
+  // Refused for what it is: sent again, it would be again. If the outcome is
+  // unknown, nobody will ever know it.
   bool final = false;
   std::string error = {};  // why it was not accepted
 };

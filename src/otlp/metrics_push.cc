@@ -32,17 +32,24 @@ Delivered MetricsPush::send(const EncodedMetrics& request, double deadline) {
   return delivered;
 }
 
-// False: still unknown, and newer points have to wait behind them.
+// False: still unknown (an earlier attempt may have been taken), and newer
+// points have to wait behind them.
 bool MetricsPush::settle_pending(double deadline) {
   if (!pending_) return true;
   const Delivered delivered = send(pending_->request, deadline);
-  if (delivered.outcome == Outcome::kAccepted) {
-    state_.advance(pending_->snapshot, pending_->time);
-  } else if (!delivered.final) {
-    return false;  // an earlier attempt may still have been taken
+  if (delivered.outcome != Outcome::kAccepted) {
+    if (!delivered.final) return false;
+    give_up(pending_->request);
   }
+  state_.advance(pending_->snapshot, pending_->time);
   pending_.reset();
   return true;
+}
+
+// Who may have taken it must not get it as a part of newer points: better once
+// or never than twice.
+void MetricsPush::give_up(const EncodedMetrics& request) {
+  metrics_->lost(ExporterMetrics::Loss::kNotDelivered, request.points);
 }
 
 bool MetricsPush::run(double seconds) {
@@ -64,14 +71,18 @@ bool MetricsPush::run(double seconds) {
                                    .exponential = exponential_,
                                    .resource = resource_,
                                    .gen_ai = gen_ai_});
-  const Outcome outcome = send(request, deadline).outcome;
-  if (!delta) return outcome == Outcome::kAccepted;
-  if (outcome == Outcome::kAccepted) {
+  const Delivered delivered = send(request, deadline);
+  const bool accepted = delivered.outcome == Outcome::kAccepted;
+  if (!delta || delivered.outcome == Outcome::kRefused) return accepted;
+  if (accepted) {
     state_.advance(snapshot_, time);
-  } else if (outcome == Outcome::kUnknown) {
-    pending_ = Pending{std::move(request), snapshot_, time};
+  } else if (delivered.final) {
+    give_up(request);
+    state_.advance(snapshot_, time);
+  } else {
+    pending_ = Pending{std::move(request), std::move(snapshot_), time};
   }
-  return outcome == Outcome::kAccepted;
+  return accepted;
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

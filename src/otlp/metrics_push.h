@@ -35,6 +35,7 @@ class MetricsPush {
 
   Delivered send(const EncodedMetrics& request, double deadline);
   bool settle_pending(double deadline);
+  void give_up(const EncodedMetrics& request);
 
   std::shared_ptr<Registry> registry_;
   Temporality temporality_;

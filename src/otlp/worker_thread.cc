@@ -53,7 +53,11 @@ void WorkerThread::run() {
       if (last)
         seconds = Seconds(stop_by_ - std::chrono::steady_clock::now()).count();
     }
-    const bool well_done = job_(seconds);
+    bool well_done = false;
+    try {
+      well_done = job_(seconds);
+    } catch (...) {  // no memory: the engine lives on without this export
+    }
     MutexLock lock(mutex_);
     done_ = asked;
     well_done_ = well_done;

@@ -28,7 +28,7 @@ inline absl::Status no_thread() {
 // Thread-safety: every member from any thread; wait() from the job.
 class WorkerThread {
  public:
-  // Does it within `seconds`; true: well done.
+  // Does it within `seconds`; true: well done. It may throw: not well done.
   using Job = std::function<bool(double seconds)>;
 
   // `transport` is what the job may hang in.

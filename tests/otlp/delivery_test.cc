@@ -36,13 +36,15 @@ struct Bench {
 };
 
 TEST_CASE("Delivery: only what may pass is sent again", "[otlp]") {
-  const int status = GENERATE(301, 400, 401, 404, 408, 413, 500, 501);
+  const int status = GENERATE(301, 400, 401, 404, 408, 413, 415, 422, 500, 501);
   CAPTURE(status);
   Bench bench;
   bench.transport->answers = {{.status = status}};
   const Delivered delivered = bench.delivery().send("x", 1, 30.0);
   CHECK(delivered.outcome == Outcome::kRefused);
-  CHECK(delivered.final);
+  // Of the bytes, not of a right, a path or the server.
+  CHECK(delivered.final ==
+        (status == 400 || status == 413 || status == 415 || status == 422));
   CHECK(bench.transport->bodies.size() == 1);
 }
 
@@ -92,6 +94,12 @@ TEST_CASE("Delivery: without a whole answer nobody knows", "[otlp]") {
                Response{.status = 504});
   bench.transport->answers = {response, {.status = 503}};
   CHECK(bench.delivery().send("x", 1, 1.0).outcome == Outcome::kUnknown);
+
+  const int status = GENERATE(400, 401, 404, 500);
+  bench.transport->answers = {response, {.status = status}};
+  const Delivered delivered = bench.delivery().send("x", 1, 30.0);
+  CHECK(delivered.outcome == Outcome::kUnknown);
+  CHECK(delivered.final == (status == 400));
 }
 
 TEST_CASE("Delivery: what is sent is protobuf, gzip when asked for", "[otlp]") {

@@ -5,10 +5,12 @@
 #include <catch2/catch.hpp>
 #include <future>
 #include <memory>
+#include <new>
 #include <string>
 #include <thread>
 #include <utility>
 
+#include "src/otlp/worker_thread.h"
 #include "tests/loggers/surroundings.h"
 #include "vllm_metrics/loggers/stat_logger_manager.h"
 #include "vllm_metrics/otlp/metrics_exporter.h"
@@ -72,6 +74,16 @@ TEST_CASE(
   collector->wait_until_reached();
   (*exporter)->shutdown(0.0);
   CHECK(collector->requests == 1);
+}
+
+TEST_CASE("WorkerThread: a job that throws was not well done, no more",
+          "[otlp]") {
+  const auto collector = std::make_shared<Collector>();
+  WorkerThread thread(60.0, 1.0, collector);
+  REQUIRE(thread.start([](double) -> bool { throw std::bad_alloc(); }));
+  CHECK_FALSE(thread.run_now(60.0));
+  CHECK_FALSE(thread.run_now(60.0));
+  thread.stop(60.0);
 }
 
 TEST_CASE("Exporters: a registry is pushed once", "[otlp]") {

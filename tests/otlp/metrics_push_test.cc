@@ -74,14 +74,46 @@ TEST_CASE("MetricsPush: what may have been taken is sent again as it was",
   CHECK(bench.transport->bodies[before] == sent);
   CHECK(bench.point("tokens_total").integer == 3);
 
-  SECTION("until it is refused for good, and then it is part of the next") {
+  const auto lost = [&] {
+    return testing::value(
+        std::string(TextFormat().render(*bench.registry)),
+        "vllm_metrics_otlp_lost_items_total{reason=\"not_delivered\","
+        "signal=\"metrics\"}");
+  };
+  SECTION("until it is refused for what it is: then nobody gets it twice") {
     (*tokens)->inc(10);
-    bench.transport->answers.assign(30, kLostAnswer);
-    CHECK_FALSE(bench.run());
-    bench.transport->answers = {{.status = 400}};
+    SECTION("in a later export") {
+      bench.transport->answers.assign(30, kLostAnswer);
+      CHECK_FALSE(bench.run());
+      bench.transport->answers = {{.status = 400}};
+    }
+    SECTION("in the same export") {
+      bench.transport->answers = {kLostAnswer, {.status = 400}};
+      CHECK_FALSE(bench.run());
+    }
+    const auto given_up = bench.point("tokens_total");
     (*tokens)->inc(1);
     REQUIRE(bench.run());
-    CHECK(bench.point("tokens_total").integer == 11);
+    CHECK(bench.point("tokens_total").integer == 1);
+    CHECK(bench.point("tokens_total").start == given_up.time);
+    CHECK(lost() != "0.0");
+  }
+  SECTION("whatever is said meanwhile of the right, the path or the server") {
+    const int status = GENERATE(401, 404, 500);
+    (*tokens)->inc(8);
+    bench.transport->answers = {kLostAnswer, {.status = status}};
+    CHECK_FALSE(bench.run());
+    const std::string once = bench.transport->bodies.back();
+    bench.transport->answers = {{.status = status}};
+    CHECK_FALSE(bench.run());
+    CHECK(bench.transport->bodies.back() == once);
+    (*tokens)->inc(8);
+    const std::size_t told = bench.transport->bodies.size();
+    REQUIRE(bench.run());
+    REQUIRE(bench.transport->bodies.size() == told + 2);
+    CHECK(bench.transport->bodies[told] == once);
+    CHECK(bench.point("tokens_total").integer == 8);
+    CHECK(lost() == "0.0");
   }
 }
 
@@ -246,7 +278,7 @@ TEST_CASE("MetricsPush: delta streams add up whatever gets lost", "[otlp]") {
   bool arrives = true;
   bench.transport->on_send = [&] {
     auto& answers = bench.transport->answers;
-    switch (random() % 4) {
+    switch (random() % 5) {
       case 0:
         answers = {kOutage};
         arrives = false;
@@ -257,6 +289,10 @@ TEST_CASE("MetricsPush: delta streams add up whatever gets lost", "[otlp]") {
         break;
       case 2:
         answers = {{.status = 503}};
+        arrives = false;
+        break;
+      case 3:
+        answers = {{.status = 500}};
         arrives = false;
         break;
       default:

@@ -24,11 +24,12 @@ namespace vllm_metrics::inline v0::otlp {
 //   delta       what was not taken is part of the next points. If the server
 //               may have taken it, the same bytes are sent again, before newer
 //               ones, until it says so: who drops points that it has (series,
-//               start, time) counts nothing twice.
+//               start, time) counts nothing twice. If it then refuses the bytes
+//               (400, 413, 415, 422), they are given up, and counted as lost.
 // Nothing is queued beside that, so memory does not grow with an outage.
 //
 // Self-metrics, on the same page: vllm_metrics_otlp_exports_total by outcome,
-// vllm_metrics_otlp_lost_total.
+// vllm_metrics_otlp_lost_items_total.
 //
 // Thread-safety: every member from any thread.
 // Errors: start() returns InvalidArgument naming the option or the variable,
