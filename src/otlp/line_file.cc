@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <limits.h>
 #include <poll.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -13,9 +14,13 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <system_error>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "src/registry/unique_fd.h"
 
 namespace vllm_metrics::inline v0::otlp {
@@ -84,6 +89,34 @@ off_t begin_of_last_line(int fd, off_t size) {
   return 0;
 }
 
+// The number of a file that the process has open, for names like /dev/stdout.
+std::optional<int> open_already(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const std::string number(path.substr(folder.size()));
+    int fd = -1;
+    if (absl::SimpleAtoi(number, &fd) && fd >= 0) return fd;
+  }
+  return std::nullopt;
+}
+
+// A pipe, terminal or socket, for all exporters of the process: a line may be
+// longer than what the kernel takes in one piece.
+struct Stream {
+  std::mutex writing;
+  bool in_line = false;  // it has taken half a line; of who is writing
+};
+
+Stream& stream_of(const struct stat& file) {
+  static std::mutex mutex;
+  // Never destroyed: an exporter may still write while the process ends.
+  static auto& streams = *new std::map<std::pair<dev_t, ino_t>, Stream>;
+  const std::lock_guard lock(mutex);
+  return streams[{file.st_dev, file.st_ino}];
+}
+
 }  // namespace
 
 LineFile::LineFile(std::string path, std::string_view head,
@@ -109,14 +142,17 @@ absl::Status LineFile::append(std::string_view line, double seconds) {
 absl::StatusOr<LineFile::Placed> LineFile::append_once(std::string_view line,
                                                        double seconds) {
   struct stat named {};
-  // Standard output may be a file, but its lines are not all of this kind.
+  // Opened anew, standard output would be written from another place of the
+  // file, and not at all where it is a socket.
+  const auto shared = open_already(path_);
   const bool is_special =
-      stat(path_.c_str(), &named) == 0 &&
-      (!S_ISREG(named.st_mode) || path_.starts_with("/dev/"));
-  const UniqueFd fd(open(path_.c_str(),
-                         (is_special ? O_WRONLY : O_RDWR | O_CREAT) | O_APPEND |
-                             O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
-                         0644));
+      shared || (stat(path_.c_str(), &named) == 0 && !S_ISREG(named.st_mode));
+  const UniqueFd fd(shared
+                        ? fcntl(*shared, F_DUPFD_CLOEXEC, 0)
+                        : open(path_.c_str(),
+                               (is_special ? O_WRONLY : O_RDWR | O_CREAT) |
+                                   O_APPEND | O_CLOEXEC | O_NONBLOCK | O_NOCTTY,
+                               0644));
   if (fd.value() < 0) return failed("cannot open", errno);
   if (is_special) {
     const auto status = append_special(fd.value(), line, seconds);
@@ -148,21 +184,42 @@ absl::StatusOr<LineFile::Placed> LineFile::append_locked(
     return Placed::kElsewhere;
   }
   std::size_t written = 0;
-  const auto status = write(fd, line, 0.0, written);
+  const auto status = write(fd, line, written);
   if (status.ok()) return Placed::kDone;
   // If this fails too, whoever adds the next line cuts this one.
   if (written > 0) static_cast<void>(ftruncate(fd, *size));
   return status;
 }
 
-// A pipe or a terminal: what it has of a line it keeps.
+// What a pipe or a terminal has of a line it keeps. Pieces are what a pipe that
+// poll() calls writable takes without a wait: whether standard output waits is
+// for those to say who share it.
 absl::Status LineFile::append_special(int fd, std::string_view line,
                                       double seconds) {
-  std::string text(in_line_ ? "\n" : "");
+  struct stat opened {};
+  if (fstat(fd, &opened) != 0) return failed("cannot read", errno);
+  const double deadline = monotonic() + seconds;
+  Stream& stream = stream_of(opened);
+  std::unique_lock turn(stream.writing, std::try_to_lock);
+  while (!turn.owns_lock()) {
+    constexpr int kMilliseconds = 5;
+    if (cancelled_ || monotonic() >= deadline)
+      return absl::UnavailableError(
+          fmt::format("{} is being written by another exporter", path_));
+    poll(nullptr, 0, kMilliseconds);
+    static_cast<void>(turn.try_lock());
+  }
+  std::string text(stream.in_line ? "\n" : "");
   text += line;
   std::size_t written = 0;
-  const auto status = write(fd, text, seconds, written);
-  if (written > 0) in_line_ = text[written - 1] != '\n';
+  absl::Status status;
+  while (status.ok() && written < text.size()) {
+    status = wait_until_writable(fd, deadline);
+    if (status.ok())
+      status = write(fd, std::string_view(text).substr(0, written + PIPE_BUF),
+                     written);
+  }
+  if (written > 0) stream.in_line = text[written - 1] != '\n';
   return status;
 }
 
@@ -182,10 +239,10 @@ absl::StatusOr<off_t> LineFile::cut_half_line(int fd, off_t size) {
   return begin;
 }
 
-// How much of `text` is there is added to `written`, whatever then fails.
-absl::Status LineFile::write(int fd, std::string_view text, double seconds,
+// How much of `text` is there is added to `written`, whatever then fails. A
+// file that does not wait may have taken less.
+absl::Status LineFile::write(int fd, std::string_view text,
                              std::size_t& written) {
-  const double deadline = monotonic() + seconds;
   while (written < text.size()) {
     const ssize_t count =
         ::write(fd, text.data() + written, text.size() - written);
@@ -193,25 +250,32 @@ absl::Status LineFile::write(int fd, std::string_view text, double seconds,
       written += static_cast<std::size_t>(count);
     } else if (count == 0) {
       return failed("cannot write", ENOSPC);
-    } else if (errno != EINTR &&
-               !(errno == EAGAIN && wait_until_writable(fd, deadline))) {
+    } else if (errno == EAGAIN) {
+      return absl::OkStatus();
+    } else if (errno != EINTR) {
       return failed("cannot write", errno);
     }
   }
   return absl::OkStatus();
 }
 
-bool LineFile::wait_until_writable(int fd, double deadline) const {
+absl::Status LineFile::wait_until_writable(int fd, double deadline) const {
   constexpr double kLongestWait = 0.1;  // seconds without a look at cancelled_
   pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
   while (!cancelled_) {
-    const double left = deadline - monotonic();
-    if (left <= 0.0) return false;
+    const double left = std::max(deadline - monotonic(), 0.0);
     const int milliseconds =
-        static_cast<int>(std::min(left, kLongestWait) * 1e3) + 1;
-    if (poll(&waiting, 1, milliseconds) > 0) return true;
+        left > 0.0 ? static_cast<int>(std::min(left, kLongestWait) * 1e3) + 1
+                   : 0;
+    if (poll(&waiting, 1, milliseconds) > 0) {
+      // Before the write, which would be a SIGPIPE.
+      if ((waiting.revents & (POLLERR | POLLHUP)) != 0)
+        return failed("cannot write", EPIPE);
+      return absl::OkStatus();
+    }
+    if (left <= 0.0) break;
   }
-  return false;
+  return failed("cannot write", EAGAIN);
 }
 
 }  // namespace vllm_metrics::inline v0::otlp

@@ -27,8 +27,8 @@ class LineFile {
   LineFile(std::string path, std::string_view head, std::uint64_t max_bytes);
 
   // Adds `line`, which ends in a newline, or nothing. Only what is no regular
-  // file, or lies in /dev, is waited for, `seconds` at most; what it then took
-  // of a line ends there.
+  // file, or one that the process has open (/dev/stdout, /dev/fd/3), is waited
+  // for, `seconds` at most; what it then took of a line ends there.
   // Errors: Unavailable when others keep the file to themselves;
   // FailedPrecondition when it has other lines than these; else what the
   // system says.
@@ -43,15 +43,13 @@ class LineFile {
   absl::StatusOr<Placed> append_locked(int fd, std::string_view line);
   absl::StatusOr<off_t> cut_half_line(int fd, off_t size);
   absl::Status append_special(int fd, std::string_view line, double seconds);
-  absl::Status write(int fd, std::string_view text, double seconds,
-                     std::size_t& written);
-  bool wait_until_writable(int fd, double deadline) const;
+  absl::Status write(int fd, std::string_view text, std::size_t& written);
+  absl::Status wait_until_writable(int fd, double deadline) const;
   absl::Status failed(std::string_view what, int error) const;
 
   const std::string path_;
   const std::string_view head_;
   const std::uint64_t max_bytes_;
-  bool in_line_ = false;  // what is no regular file has taken half a line
   std::atomic<bool> cancelled_{false};
 };
 

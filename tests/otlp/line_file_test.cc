@@ -2,15 +2,20 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 
 #include "src/registry/unique_fd.h"
 #include "tests/loggers/surroundings.h"
@@ -27,6 +32,7 @@ struct Folder {
         (std::filesystem::temp_directory_path() / "lines-XXXXXX").string();
     path = mkdtemp(pattern.data());
   }
+  explicit Folder(std::filesystem::path made) : path(std::move(made)) {}
   ~Folder() { std::filesystem::remove_all(path); }
   std::string file(const std::string& name = "x.jsonl") const {
     return (path / name).string();
@@ -145,6 +151,105 @@ TEST_CASE("LineFile: what is no regular file is not waited for without end",
   const ssize_t rest = read(reader.value(), taken.data(), taken.size());
   REQUIRE(rest > 0);
   CHECK(taken.substr(0, static_cast<std::size_t>(rest)) == "\n" + kOne);
+}
+
+std::string taken_from(int fd) {
+  std::string text(1 << 20, '\0');
+  const ssize_t count = read(fd, text.data(), text.size());
+  text.resize(count > 0 ? static_cast<std::size_t>(count) : 0);
+  return text;
+}
+
+std::string name_of(const UniqueFd& fd) {
+  return "/dev/fd/" + std::to_string(fd.value());
+}
+
+TEST_CASE("LineFile: a file that the process has open is written where it is",
+          "[otlp]") {
+  const Folder folder;
+  const UniqueFd output(
+      open(folder.file().c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600));
+  LineFile file(name_of(output), kHead, 1);
+  REQUIRE(::write(output.value(), "a log\n", 6) == 6);
+  CHECK(file.append(kOne, 1.0).ok());
+  REQUIRE(::write(output.value(), "more\n", 5) == 5);
+  CHECK(file.append(kTwo, 1.0).ok());
+  CHECK(folder.text() == "a log\n" + kOne + "more\n" + kTwo);
+}
+
+TEST_CASE("LineFile: a socket is written, and not when nobody hears",
+          "[otlp]") {
+  int ends[2];
+  REQUIRE(socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+  const UniqueFd output(ends[0]);
+  LineFile file(name_of(output), kHead, 0);
+  {
+    const UniqueFd other(ends[1]);
+    CHECK(file.append(kOne, 1.0).ok());
+    CHECK(taken_from(other.value()) == kOne);
+  }
+  CHECK(file.append(kOne, 1.0).message() ==
+        "cannot write " + name_of(output) + ": Broken pipe");
+}
+
+TEST_CASE("LineFile: two into one pipe know of each other's halves", "[otlp]") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd output(ends[1]);
+  LineFile one(name_of(output), kHead, 0);
+  LineFile two("/proc/self/fd/" + std::to_string(output.value()), kHead, 0);
+  const std::string longer = "{\"r\":" + std::string(1'000'000, '9') + "}\n";
+  CHECK_FALSE(one.append(longer, 0.0).ok());
+  // Whether it waits is not changed for those who share it.
+  CHECK((fcntl(output.value(), F_GETFL) & O_NONBLOCK) == 0);
+  CHECK_FALSE(taken_from(reader.value()).empty());
+  CHECK(two.append(kTwo, 0.0).ok());
+  CHECK(taken_from(reader.value()) == "\n" + kTwo);
+  CHECK(one.append(kOne, 0.0).ok());
+  CHECK(taken_from(reader.value()) == kOne);
+}
+
+TEST_CASE("LineFile: long lines of two threads do not mix in a pipe",
+          "[otlp]") {
+  int ends[2];
+  REQUIRE(pipe(ends) == 0);
+  const UniqueFd reader(ends[0]);
+  const UniqueFd output(ends[1]);
+  std::atomic<int> taken{0};
+  const auto write_lines = [&](char digit) {
+    LineFile file(name_of(output), kHead, 0);
+    const std::string line = "{\"r\":" + std::string(100'000, digit) + "}\n";
+    for (int i = 0; i < 3; ++i) taken += file.append(line, 60.0).ok() ? 1 : 0;
+  };
+  std::string text;
+  std::thread first(write_lines, '1');
+  std::thread second(write_lines, '2');
+  while (std::count(text.begin(), text.end(), '\n') < 6)
+    text += taken_from(reader.value());
+  first.join();
+  second.join();
+  CHECK(taken == 6);
+  for (std::size_t at = 0; at < text.size();) {
+    const auto end = text.find('\n', at);
+    CHECK(end - at == kHead.size() + 100'001);
+    CHECK(text.find_first_not_of(text[at + kHead.size()], at + kHead.size()) ==
+          end - 1);
+    at = end + 1;
+  }
+}
+
+TEST_CASE("LineFile: a file in shared memory is a file", "[otlp]") {
+  std::string pattern = "/dev/shm/lines-XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) return;  // there is none
+  const Folder folder{pattern};
+  folder.put("{\"r\":half");
+  LineFile file(folder.file(), kHead, kOne.size());
+  CHECK(file.append(kOne, 1.0).ok());
+  CHECK(folder.text() == kOne);
+  CHECK(file.append(kTwo, 1.0).ok());
+  CHECK(folder.text() == kTwo);
+  CHECK(folder.text("x.jsonl.1") == kOne);
 }
 
 TEST_CASE("MetricsExporter: a file that cannot be written is said once",
