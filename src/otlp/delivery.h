@@ -56,6 +56,9 @@ class Delivery {
   // Retry-After goes on.
   Delivered send(std::string_view body, std::uint64_t items, double seconds);
 
+  // Whether a server's Retry-After lets anything be sent before that time.
+  bool is_open(double deadline) const { return not_before_ < deadline; }
+
   double now() const { return clock_->monotonic(); }
 
  private:

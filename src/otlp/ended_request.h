@@ -51,10 +51,12 @@ class EndedRequestRing {
     return true;
   }
 
-  bool empty() const noexcept {
-    return popped_.load(std::memory_order_relaxed) ==
-           pushed_.load(std::memory_order_acquire);
+  // By any thread; whoever pops finds as many at least.
+  std::size_t size() const noexcept {
+    const std::uint64_t popped = popped_.load(std::memory_order_acquire);
+    return pushed_.load(std::memory_order_acquire) - popped;
   }
+  std::size_t capacity() const noexcept { return places_.size(); }
 
   // False: empty.
   bool pop(EndedRequest& out) noexcept {

@@ -37,7 +37,8 @@ struct SpanExporter::State {
   ~State() { stop(0.0); }
 
   bool start() {
-    return thread.start([this](double seconds) { return push.run(seconds); });
+    return thread.start([this](double seconds) { return push.run(seconds); },
+                        [this] { return lanes->has_full_batch(); });
   }
   void stop(double timeout) {
     if (!thread.is_here()) return;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <utility>
 
 #include "vllm_metrics/registry/labels.h"
@@ -18,6 +19,18 @@ SpanStatLogger::SpanStatLogger(std::shared_ptr<SpanLanes> lanes,
       random_(seed) {
   MutexLock lock(lanes_->mutex);
   lanes_->all.push_back(lane_);
+}
+
+SpanStatLogger::~SpanStatLogger() {
+  lane_->logger_gone.store(true, std::memory_order_release);
+}
+
+bool SpanLanes::has_full_batch() {
+  MutexLock lock(mutex);
+  return std::ranges::any_of(all, [this](const auto& lane) {
+    return lane->ring.size() >=
+           std::min(settings.span_batch, lane->ring.capacity());
+  });
 }
 
 void SpanLanes::close() {
@@ -110,28 +123,45 @@ bool SpanPush::run(double seconds) {
   lanes.clear();
   MutexLock lock(lanes_->mutex);
   std::erase_if(lanes_->all, [](const auto& lane) {
-    return lane.use_count() == 1 && lane->ring.empty();  // its logger is gone
+    // In this order: then nobody fills it any more.
+    return lane->logger_gone.load(std::memory_order_acquire) &&
+           lane->ring.size() == 0;
   });
   return all_taken;
 }
 
+// How many spans there are in it.
+std::uint64_t SpanPush::take_batch(SpanLane& lane,
+                                   std::vector<SpanSource>& batch) {
+  const std::size_t most =
+      std::min(lanes_->settings.span_batch, lane.ring.size());
+  batch.reserve(most);
+  EndedRequest request;
+  std::uint64_t spans = 0;
+  while (batch.size() < most && lane.ring.pop(request)) {
+    batch.push_back({request, lane.engine_index});
+    spans += num_spans(request.stats);
+  }
+  return spans;
+}
+
 // Until nothing waits, the time is over or a batch was not taken; what still
-// waits then waits for the next run.
+// waits then waits for the next run, and so does all while the server wants
+// nothing.
 bool SpanPush::send_lane(SpanLane& lane, double deadline) {
-  const Settings& settings = lanes_->settings;
-  while (delivery_.now() < deadline) {
+  while (delivery_.now() < deadline && delivery_.is_open(deadline)) {
     std::vector<SpanSource> batch;
-    EndedRequest request;
-    std::uint64_t spans = 0;
-    while (batch.size() < settings.span_batch && lane.ring.pop(request)) {
-      batch.push_back({request, lane.engine_index});
-      spans += num_spans(request.stats);
-    }
+    const std::uint64_t spans = take_batch(lane, batch);
     if (batch.empty()) return true;
 
-    const Delivered delivered = delivery_.send(
-        encode(batch, lane.model_name, settings.resource, random_), spans,
-        deadline - delivery_.now());
+    Delivered delivered;
+    try {
+      delivered = delivery_.send(
+          encode(batch, lane.model_name, lanes_->settings.resource, random_),
+          spans, deadline - delivery_.now());
+    } catch (const std::exception&) {
+      delivered.error = "no memory";
+    }
     lanes_->metrics->ended(delivered);
     if (delivered.outcome == Outcome::kAccepted) continue;
     lanes_->metrics->lost(ExporterMetrics::Loss::kNotDelivered, spans);

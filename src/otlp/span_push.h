@@ -28,6 +28,7 @@ struct SpanLane {
   EndedRequestRing ring;
   std::string model_name;
   int engine_index;
+  std::atomic<bool> logger_gone{false};  // its last request is in the ring
 };
 
 // What the loggers and the exporter of spans share, as long as one of them
@@ -43,6 +44,9 @@ struct SpanLanes {
   // After close(): counts what waits in a lane, whoever finds it.
   void give_up(SpanLane& lane) ABSL_LOCKS_EXCLUDED(mutex);
 
+  // Whether the largest message there may be, or all of a queue, waits.
+  bool has_full_batch() ABSL_LOCKS_EXCLUDED(mutex);
+
   const Settings settings;
   const std::unique_ptr<ExporterMetrics> metrics;
   std::atomic<bool> closed{false};
@@ -55,6 +59,7 @@ class SpanStatLogger final : public StatLoggerBase {
  public:
   SpanStatLogger(std::shared_ptr<SpanLanes> lanes, std::string_view model_name,
                  int engine_index, std::uint64_t seed);
+  ~SpanStatLogger() override;
 
   std::string_view name() const override { return "otlp_spans"; }
   void record(const StepRecord& step) override;
@@ -79,6 +84,7 @@ class SpanPush {
 
  private:
   bool send_lane(SpanLane& lane, double deadline);
+  std::uint64_t take_batch(SpanLane& lane, std::vector<SpanSource>& batch);
 
   std::shared_ptr<SpanLanes> lanes_;
   Delivery delivery_;

@@ -18,8 +18,9 @@ std::chrono::duration<double> bounded(double seconds) {
 
 }  // namespace
 
-bool WorkerThread::start(Job job) {
+bool WorkerThread::start(Job job, Early early) {
   job_ = std::move(job);
+  early_ = std::move(early);
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -37,23 +38,37 @@ bool WorkerThread::start(Job job) {
   return started;
 }
 
+void WorkerThread::wait_for_work(Time until, bool may_be_early) {
+  constexpr std::chrono::milliseconds kLook(50);
+  const bool looks = may_be_early && early_ != nullptr;
+  for (;;) {
+    const Time now = std::chrono::steady_clock::now();
+    if (stopping_ || asked_ > done_ || now >= until || (looks && early_()))
+      return;
+    changed_.wait_until(mutex_, looks ? std::min(until, now + kLook) : until);
+  }
+}
+
 void WorkerThread::run() {
+  const auto interval =
+      std::chrono::duration_cast<Time::duration>(bounded(interval_));
+  Time next = std::chrono::steady_clock::now() + interval;
   bool last = false;
+  bool well_done = true;
   while (!last) {
     std::uint64_t asked = 0;
     double seconds = job_time_;
     {
       MutexLock lock(mutex_);
-      changed_.wait_for(mutex_, Seconds(interval_),
-                        [this]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-                          return stopping_ || asked_ > done_;
-                        });
+      wait_for_work(next, well_done);
       asked = asked_;
       last = last_run_ = stopping_;
       if (last)
         seconds = Seconds(stop_by_ - std::chrono::steady_clock::now()).count();
     }
-    bool well_done = false;
+    if (const Time now = std::chrono::steady_clock::now(); now >= next)
+      next = next_begin(next, interval, now);
+    well_done = false;
     try {
       well_done = job_(seconds);
     } catch (...) {  // no memory: the engine lives on without this export

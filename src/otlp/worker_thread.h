@@ -22,6 +22,16 @@ inline absl::Status no_thread() {
       "the system has no thread to export with");
 }
 
+// When the job that is due at `due`, and begins `now`, is due again: its
+// interval is from begin to begin, however long it takes; of what is overdue
+// then, all but one is left out.
+inline std::chrono::steady_clock::time_point next_begin(
+    std::chrono::steady_clock::time_point due,
+    std::chrono::steady_clock::duration interval,
+    std::chrono::steady_clock::time_point now) {
+  return due + interval > now ? due + interval : now + interval;
+}
+
 // A thread that does one job each interval, at once when asked, and a last
 // time before it ends. It takes no signal meant for the process.
 //
@@ -41,8 +51,12 @@ class WorkerThread {
   WorkerThread(const WorkerThread&) = delete;
   WorkerThread& operator=(const WorkerThread&) = delete;
 
+  // Looked at twenty times a second, under a lock: true has the job done before
+  // its time, if it was well done the last time.
+  using Early = std::function<bool()>;
+
   // False: the system has no thread for it.
-  [[nodiscard]] bool start(Job job);
+  [[nodiscard]] bool start(Job job, Early early = {});
 
   // Has it done now. False: it was not well done within `timeout` seconds.
   bool run_now(double timeout);
@@ -63,12 +77,15 @@ class WorkerThread {
   using Seconds = std::chrono::duration<double>;
   using Time = std::chrono::steady_clock::time_point;
   void run();
+  void wait_for_work(Time until, bool may_be_early)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const double interval_;
   const double job_time_;
   const std::shared_ptr<Transport> transport_;
   const pid_t owner_ = ::getpid();
   Job job_;
+  Early early_;
   Mutex join_mutex_;
   std::thread thread_ ABSL_GUARDED_BY(join_mutex_);
 

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <future>
 #include <memory>
 #include <new>
@@ -84,6 +85,34 @@ TEST_CASE("WorkerThread: a job that throws was not well done, no more",
   CHECK_FALSE(thread.run_now(60.0));
   CHECK_FALSE(thread.run_now(60.0));
   thread.stop(60.0);
+}
+
+TEST_CASE("WorkerThread: what waits has the job done before its time",
+          "[otlp]") {
+  const auto collector = std::make_shared<Collector>();
+  WorkerThread thread(86'400.0, 1.0, collector);
+  std::atomic<bool> full{false};
+  std::promise<void> done;
+  REQUIRE(thread.start(
+      [&](double) {
+        if (full.exchange(false)) done.set_value();
+        return true;
+      },
+      [&] { return full.load(); }));
+  full = true;
+  done.get_future().wait();
+  thread.stop(60.0);
+}
+
+TEST_CASE("WorkerThread: the interval is from begin to begin", "[otlp]") {
+  using std::chrono::seconds;
+  const std::chrono::steady_clock::time_point due(seconds(100));
+  const auto next = [&](int now) {
+    return next_begin(due, seconds(10), due + seconds(now)) - due;
+  };
+  CHECK(next(0) == seconds(10));
+  CHECK(next(3) == seconds(10));
+  CHECK(next(35) == seconds(45));
 }
 
 TEST_CASE("Exporters: a registry is pushed once", "[otlp]") {

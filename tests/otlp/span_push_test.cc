@@ -257,6 +257,46 @@ TEST_CASE("Spans: what is lost is counted by why", "[otlp]") {
   CHECK(bench.lost("queue_full") == "6.0");
 }
 
+TEST_CASE("Spans: they wait in the queue for as long as the server asked to",
+          "[otlp]") {
+  Settings settings;
+  settings.span_queue = 8;
+  settings.span_batch = 4;
+  Bench bench(settings);
+  bench.transport->answers = {{.status = 503, .retry_after = 60.0}};
+  bench.end({.trace = kSampled});
+  CHECK_FALSE(bench.push->run(10.0));
+  CHECK(bench.lost("not_delivered") == "2.0");
+  for (int i = 0; i < 4; ++i) {
+    bench.end({.trace = kSampled}, 2);
+    CHECK_FALSE(bench.push->run(10.0));
+    bench.clock->advance(5.0);
+  }
+  CHECK(bench.lost("queue_full") == "0.0");
+  bench.end({.trace = kSampled});
+  CHECK(bench.lost("queue_full") == "2.0");
+  CHECK(bench.lost("not_delivered") == "2.0");
+  CHECK(bench.transport->bodies.size() == 1);
+  bench.clock->advance(40.0);
+  CHECK(bench.push->run(10.0));
+  CHECK(bench.transport->bodies.size() == 3);
+}
+
+TEST_CASE("Spans: a full batch is worth an export, a full queue too",
+          "[otlp]") {
+  Settings settings;
+  settings.span_queue = 8;
+  settings.span_batch = GENERATE(4U, 512U);
+  Bench bench(settings);
+  const int enough = settings.span_batch == 4 ? 4 : 8;
+  bench.end({.trace = kSampled}, enough - 1);
+  CHECK_FALSE(bench.lanes->has_full_batch());
+  bench.end({.trace = kSampled});
+  CHECK(bench.lanes->has_full_batch());
+  CHECK(bench.push->run(10.0));
+  CHECK_FALSE(bench.lanes->has_full_batch());
+}
+
 TEST_CASE("Spans: a step allocates nothing, whether the queue is full or not",
           "[otlp]") {
   Settings settings;
