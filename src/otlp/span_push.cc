@@ -51,8 +51,9 @@ void SpanLanes::give_up(SpanLane& lane) {
   metrics->lost(ExporterMetrics::Loss::kNotDelivered, spans);
 }
 
-// By the last 63 bits of the trace's id, so that every service with the same
-// ratio decides alike. A request without a context gets a trace of its own.
+// By the first 63 of the last 64 bits of the trace's id, as other SDKs: every
+// service with the same ratio decides alike. A request without a context gets a
+// trace of its own.
 bool SpanStatLogger::sample(TraceContext& trace) {
   constexpr double kAll = 0x1p63;
   const Settings& settings = lanes_->settings;
@@ -66,9 +67,8 @@ bool SpanStatLogger::sample(TraceContext& trace) {
   } else {
     low = random_();
   }
-  constexpr std::uint64_t kLast63 = (std::uint64_t{1} << 63) - 1;
   if (settings.root_ratio < 1.0 &&
-      static_cast<double>(low & kLast63) >= settings.root_ratio * kAll)
+      static_cast<double>(low >> 1) >= settings.root_ratio * kAll)
     return false;
   if (has_context) return true;
 

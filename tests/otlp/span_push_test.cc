@@ -1,5 +1,6 @@
 #include "src/otlp/span_push.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
@@ -218,6 +219,29 @@ TEST_CASE(
   CHECK(roots.size() < 600);
   CHECK(roots[0].parent.empty());
   CHECK(roots[0].trace_id != roots[1].trace_id);
+}
+
+TEST_CASE("Spans: a ratio takes the traces that other SDKs take", "[otlp]") {
+  Settings settings;
+  settings.root_ratio = 0.25;
+  settings.parent_based = false;
+  Bench bench(settings);
+  const auto is_taken = [&](std::uint8_t first_of_low, std::uint8_t rest) {
+    TraceContext trace = kSampled;
+    std::fill(trace.trace_id.begin() + 8, trace.trace_id.end(), rest);
+    trace.trace_id[8] = first_of_low;
+    bench.transport->bodies.clear();
+    bench.end({.trace = trace});
+    REQUIRE(bench.push->run(10.0));
+    return !bench.sent().empty();
+  };
+  CHECK(is_taken(0x00, 0x01));
+  CHECK(is_taken(0x3f, 0x00));
+  CHECK_FALSE(is_taken(0x40, 0x00));
+  CHECK_FALSE(is_taken(0x7f, 0xff));
+  CHECK_FALSE(is_taken(0x80, 0x00));  // the top bit counts
+  CHECK_FALSE(is_taken(0x9f, 0xff));
+  CHECK_FALSE(is_taken(0xff, 0xff));
 }
 
 TEST_CASE("Spans: a request that never had an output waited, no more",
