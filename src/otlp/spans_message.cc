@@ -44,13 +44,18 @@ std::uint64_t length(double seconds) {
              : 0;
 }
 
+// So long before `time`, but not before 1970.
+std::uint64_t before(std::uint64_t time, double seconds) {
+  return time - std::min(time, length(seconds));
+}
+
 // Where a request's phases lie. Their lengths are the engine clock's; the first
 // output, which both clocks have seen, joins them to the wall clock.
 struct Phases {
   explicit Phases(const EndedRequest& request) {
     const FinishedRequestStats& stats = request.stats;
     whole.end = nanoseconds(request.end);
-    whole.start = whole.end - std::min(whole.end, length(stats.e2e_latency));
+    whole.start = before(whole.end, stats.e2e_latency);
     if (!stats.first_token_latency) {
       // It never got that far: it waited from its arrival on.
       if (stats.queued_time)
@@ -62,10 +67,10 @@ struct Phases {
     if (stats.decode_time)
       decode = Interval{first, first + length(*stats.decode_time)};
     if (!stats.prefill_time) return;
-    prefill = Interval{first - length(*stats.prefill_time), first};
+    prefill = Interval{before(first, *stats.prefill_time), first};
     if (stats.queued_time)
       queue =
-          Interval{prefill->start - length(*stats.queued_time), prefill->start};
+          Interval{before(prefill->start, *stats.queued_time), prefill->start};
   }
 
   // The first SCHEDULED.

@@ -130,9 +130,10 @@ struct Bench {
                                                }),
                                       2);
   }
-  void end(FinishedRequestStats stats, int times = 1) {
+  void end(FinishedRequestStats stats, int times = 1,
+           double time = 1'700'000'010.0) {
     IterationStats step;
-    step.iteration_timestamp = 1'700'000'010.0;
+    step.iteration_timestamp = time;
     for (int i = 0; i < times; ++i) step.finished_requests.push_back(stats);
     logger->record({.iteration = &step});
   }
@@ -351,6 +352,25 @@ TEST_CASE("Spans: clocks that went back make no span that is endless",
     CAPTURE(span.name);
     CHECK(span.start == 1'700'000'010'000'000'000U);
     CHECK(span.end == span.start);
+  }
+}
+
+TEST_CASE("Spans: none begins before 1970", "[otlp]") {
+  Bench bench;
+  bench.end({.e2e_latency = 5.0,
+             .queued_time = 20.0,
+             .prefill_time = 30.0,
+             .decode_time = 1.0,
+             .first_token_latency = 4.0,
+             .trace = kSampled},
+            1, 10.0);
+  REQUIRE(bench.push->run(10.0));
+  const auto spans = bench.sent();
+  REQUIRE(spans.size() == 4);
+  for (const Span& span : spans) {
+    CAPTURE(span.name);
+    CHECK(span.start <= span.end);
+    CHECK(span.end <= 10'000'000'000U);
   }
 }
 

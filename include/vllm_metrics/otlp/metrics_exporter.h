@@ -27,6 +27,9 @@ namespace vllm_metrics::inline v0::otlp {
 //               start, time) counts nothing twice. If it then refuses the bytes
 //               (400, 413, 415, 422), they are given up, and counted as lost.
 // Nothing is queued beside that, so memory does not grow with an outage.
+// Deltas of series of this process count from the series' begin, of shared ones
+// from the exporter's: a second exporter on one registry, after the first was
+// shut down, tells the former once more. Keep one, or be cumulative.
 //
 // Self-metrics, on the same page: vllm_metrics_otlp_exports_total by outcome,
 // vllm_metrics_otlp_lost_items_total.
