@@ -67,13 +67,14 @@ std::uint32_t bucket_count(const Series& series) {
   return static_cast<std::uint32_t>(series.bounds->bucket_count());
 }
 
-// ` # {trace_id="...",span_id="..."} 0.25 1700000000.250`
+// ` # {trace_id="...",span_id="...",request_id="..."} 0.25 1700000000.250`
 constexpr std::string_view kTraceId = " # {trace_id=\"";
 constexpr std::string_view kSpanId = "\",span_id=\"";
+constexpr std::string_view kRequestId = "\",request_id=\"";
 constexpr std::string_view kExemplarEnd = "\"} ";
-constexpr std::size_t kMaxExemplarText = kTraceId.size() + kSpanId.size() +
-                                         kExemplarEnd.size() + 3 * kWordDigits +
-                                         2 * kMaxNumberText + 1;
+constexpr std::size_t kMaxExemplarText =
+    kTraceId.size() + kSpanId.size() + kRequestId.size() + kExemplarEnd.size() +
+    3 * kWordDigits + 2 * sizeof Exemplar::request_id + 2 * kMaxNumberText + 1;
 
 char* append(char* out, std::string_view text) {
   std::memcpy(out, text.data(), text.size());
@@ -93,12 +94,24 @@ char* append_time(char* out, double seconds) {
   return out;
 }
 
+char* append_escaped(char* out, std::string_view text) {
+  for (const char c : text) {
+    if (c == '"' || c == '\\') *out++ = '\\';
+    *out++ = c;
+  }
+  return out;
+}
+
 char* write_exemplar(char* out, const Exemplar& exemplar) {
   out = append(out, kTraceId);
   out = append_hex(out, exemplar.trace_id[0]);
   out = append_hex(out, exemplar.trace_id[1]);
   out = append(out, kSpanId);
   out = append_hex(out, exemplar.span_id);
+  if (exemplar.request_id[0] != '\0') {
+    out = append(out, kRequestId);
+    out = append_escaped(out, RequestIdText(exemplar).view());
+  }
   out = append(out, kExemplarEnd);
   out = write_number(out, exemplar.value);
   return append_time(out, exemplar.timestamp);

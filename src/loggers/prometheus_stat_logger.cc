@@ -240,7 +240,7 @@ void StepSection::record_finished(const FinishedRequestStats& finished) {
 // An exemplar is followed to its trace, so it has one that was sampled.
 void StepSection::keep_exemplars(const FinishedRequestStats& finished) {
   if (!finished.trace.valid() || !finished.trace.sampled()) return;
-  Exemplar exemplar = exemplar_of(finished.trace);
+  Exemplar exemplar = exemplar_of(finished);
   for (const BankLayout::Exemplars& kept : layout_.exemplars()) {
     const std::optional<double> seconds = latency_of(finished, kept.id);
     if (!seconds.has_value() || !std::isfinite(*seconds)) continue;

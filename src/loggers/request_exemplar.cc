@@ -14,11 +14,12 @@ std::uint64_t big_endian(std::span<const std::uint8_t, 8> bytes) {
 
 }  // namespace
 
-Exemplar exemplar_of(const TraceContext& trace) {
-  const std::span<const std::uint8_t, 16> trace_id(trace.trace_id);
+Exemplar exemplar_of(const FinishedRequestStats& finished) {
+  const std::span<const std::uint8_t, 16> trace_id(finished.trace.trace_id);
   return {.trace_id = {big_endian(trace_id.first<8>()),
                        big_endian(trace_id.last<8>())},
-          .span_id = big_endian(trace.span_id)};
+          .span_id = big_endian(finished.trace.span_id),
+          .request_id = finished.request_id.bytes()};
 }
 
 std::optional<double> latency_of(const FinishedRequestStats& finished,

@@ -8,8 +8,8 @@
 
 namespace vllm_metrics::inline v0 {
 
-// The ids of a trace; value and time are still to come.
-Exemplar exemplar_of(const TraceContext& trace);
+// The ids of a request; value and time are still to come.
+Exemplar exemplar_of(const FinishedRequestStats& finished);
 
 // What a histogram of request latencies observed of it.
 std::optional<double> latency_of(const FinishedRequestStats& finished,

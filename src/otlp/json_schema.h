@@ -86,6 +86,7 @@ inline constexpr Field kExemplar[] = {
     {3, "asDouble", As::kDouble},
     {4, "spanId", As::kId},
     {5, "traceId", As::kId},
+    {7, "filteredAttributes", As::kMessages, kKeyValue},
 };
 inline constexpr Field kNumberPoint[] = {
     {2, "startTimeUnixNano", As::kFixed64},

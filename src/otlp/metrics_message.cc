@@ -26,7 +26,8 @@ void append_bytes(std::string& out, std::uint64_t word) {
     out += static_cast<char>(word >> shift & 0xff);
 }
 
-// Exemplar: time_unix_nano = 2, as_double = 3, span_id = 4, trace_id = 5.
+// Exemplar: time_unix_nano = 2, as_double = 3, span_id = 4, trace_id = 5,
+// filtered_attributes = 7.
 void add_exemplar(protozero::pbf_writer& point, std::uint32_t field,
                   const Exemplar& exemplar) {
   protozero::pbf_writer message(point, field);
@@ -41,6 +42,8 @@ void add_exemplar(protozero::pbf_writer& point, std::uint32_t field,
   append_bytes(id, exemplar.trace_id[0]);
   append_bytes(id, exemplar.trace_id[1]);
   message.add_bytes(5, id);
+  if (const RequestIdText request(exemplar); !request.view().empty())
+    add_attribute(message, 7, "request_id", request.view());
 }
 
 class Encoder {

@@ -10,6 +10,7 @@
 #include <protozero/pbf_writer.hpp>
 
 #include "src/otlp/message_parts.h"
+#include "vllm_metrics/registry/labels.h"
 
 namespace vllm_metrics::inline v0::otlp {
 namespace {
@@ -128,6 +129,8 @@ void add_attributes(protozero::pbf_writer& span, const SpanSource& source,
                     std::string_view model_name) {
   const FinishedRequestStats& stats = source.request.stats;
   Attributes out(span);
+  if (!stats.request_id.empty())
+    out.add("gen_ai.request.id", valid_utf8(stats.request_id.view()));
   out.add("gen_ai.request.model", model_name);
   out.add("gen_ai.response.model", model_name);
   if (stats.max_tokens_param)

@@ -66,7 +66,7 @@ constexpr std::size_t kMostReal = 9;  // with its key
 constexpr std::size_t kMostBucket = 2 + 1 + kMostVarint + kMostReal;
 constexpr std::size_t kMostNativeBucket = 1 + kMostVarint + 16;
 constexpr std::size_t kMostHistogram = 128;
-constexpr std::size_t kMostExemplar = 128;
+constexpr std::size_t kMostExemplar = 192;
 
 int type_of(MetricKind kind) {
   switch (kind) {
@@ -298,6 +298,8 @@ void write_exemplar(BackwardWriter& out, const Exemplar& exemplar) {
     out.text(label_field::kName, name);
     out.message(exemplar_field::kLabel, label_end);
   };
+  if (const RequestIdText id(exemplar); !id.view().empty())
+    label("request_id", id.view());
   std::array<char, 2 * kWordDigits> hex;
   char* const behind = append_hex(hex.data(), exemplar.span_id);
   label("span_id", {hex.data(), behind});

@@ -36,6 +36,7 @@ FinishedRequestStats finished(FinishReason reason, double now,
   if (request.first_token_ts.has_value())
     stats.first_token_latency = request.first_token_latency;
   stats.trace = request.trace;
+  stats.request_id = request.request_id;
   if (request.scheduled_ts.has_value()) {
     for (const double time : request.preempted_ts.seconds())
       stats.preemption_times.add(time - *request.scheduled_ts);

@@ -45,7 +45,8 @@ class Exemplars(unittest.TestCase):
                 newest = in_bucket[-1]
                 self.assertEqual(
                     sample.exemplar.labels,
-                    {"trace_id": f"{newest:032x}", "span_id": f"{newest:016x}"})
+                    {"trace_id": f"{newest:032x}", "span_id": f"{newest:016x}",
+                     "request_id": f"request-{newest}"})
                 self.assertEqual(sample.exemplar.value, newest / 4)
                 self.assertGreater(float(sample.exemplar.timestamp), 1e9)
                 read += 1

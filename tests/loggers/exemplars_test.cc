@@ -64,6 +64,23 @@ std::string exemplar(const std::string& page, const std::string& le) {
   return at == std::string::npos ? "none" : text.substr(at + 3);
 }
 
+TEST_CASE("Exemplars: a request's id is a label, whatever is in it",
+          "[loggers]") {
+  const Surroundings around;
+  StatLoggerOptions options = around.options();
+  options.exemplars = true;
+  const auto logger = *PrometheusStatLogger::create(options);
+  FinishedRequestStats request =
+      finished(0.4, *parse_traceparent(kTraceparent));
+  request.request_id = "a \"b\" \\ \n\xc3\xa9" + std::string(100, 'c');
+  record(*logger, request);
+  const std::string shown = exemplar(open_metrics(around), "0.5");
+  CHECK(shown ==
+        "{trace_id=\"4bf92f3577b34da6a3ce929d0e0e4736\","
+        "span_id=\"00f067aa0ba902b7\",request_id=\"a \\\"b\\\" \\\\ ???" +
+            std::string(44, 'c') + "\"} 0.4 1700000000.000");
+}
+
 TEST_CASE("Exemplars: each bucket shows its newest request, and when it ended",
           "[loggers]") {
   const Surroundings around;

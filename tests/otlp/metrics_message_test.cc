@@ -13,6 +13,7 @@
 #include "tests/otlp/received.h"
 #include "vllm_metrics/catalogue/catalogue.h"
 #include "vllm_metrics/catalogue/otlp_names.h"
+#include "vllm_metrics/stats/request_id.h"
 
 namespace vllm_metrics::otlp {
 namespace {
@@ -176,13 +177,16 @@ TEST_CASE("metrics message: exemplars are told; of a delta, those that are new",
   source->set(1, {.trace_id = {0x0102030405060708, 0x090a0b0c0d0e0f10},
                   .span_id = 0x1112131415161718,
                   .value = 2.5,
-                  .timestamp = 1.7e9 + 0.25});
+                  .timestamp = 1.7e9 + 0.25,
+                  .request_id = RequestId("cmpl-\"7\"").bytes()});
   bench.run();
   REQUIRE(bench.point("latency").exemplars.size() == 1);
   const auto first = bench.point("latency").exemplars.at(0);
   CHECK(first.trace_id == "\1\2\3\4\5\6\7\10\11\12\13\14\15\16\17\20");
   CHECK(first.span_id == "\21\22\23\24\25\26\27\30");
   CHECK(first.value == 2.5);
+  CHECK(first.attributes ==
+        std::map<std::string, std::string>{{"request_id", "cmpl-\"7\""}});
   CHECK(first.time == 1'700'000'000 * kSecond + kSecond / 4);
 
   source->set(0, {.trace_id = {0, 1}, .value = 0.5, .timestamp = 1.7e9});
@@ -197,6 +201,7 @@ TEST_CASE("metrics message: exemplars are told; of a delta, those that are new",
     REQUIRE(exemplars.size() == 1);
     CHECK(exemplars[0].trace_id == std::string(15, '\0') + '\1');
     CHECK(exemplars[0].span_id.empty());
+    CHECK(exemplars[0].attributes.empty());
   } else {
     CHECK(exemplars.size() == 2);
   }

@@ -146,12 +146,13 @@ def hex_id(text):
 
 
 def exemplars(metric):
-    """(name, labels, trace, span, value, milliseconds) of each."""
+    """(name, labels, trace, span, request, value, milliseconds) of each."""
     found = set()
     for point in data_of(metric)[1]["dataPoints"]:
         for one in point.get("exemplars", ()):
             found.add((metric["name"], frozenset(attributes(point).items()),
                        hex_id(one["traceId"]), hex_id(one["spanId"]),
+                       attributes(one, "filteredAttributes")["request_id"],
                        number(one["asDouble"]),
                        round(int(one["timeUnixNano"]) / 1e6)))
     return found
@@ -166,7 +167,7 @@ def page_exemplars(page):
                 labels = {k: v for k, v in sample.labels.items() if k != "le"}
                 ids, value, time = sample.exemplar
                 found.add((family.name, frozenset(labels.items()),
-                           ids["trace_id"], ids["span_id"], value,
+                           ids["trace_id"], ids["span_id"], ids["request_id"], value,
                            round(float(time) * 1e3)))
     return found
 

@@ -32,6 +32,7 @@ void serve(StatLoggerManager& manager, double arrival, bool with_context) {
   RequestStateStats request;
   request.arrival_time = arrival;
   request.num_prompt_tokens = 100;
+  request.request_id = "cmpl-\"7\" \xe2\x82\xac";
   if (with_context)
     request.trace = *parse_traceparent(
         "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");

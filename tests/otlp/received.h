@@ -21,6 +21,7 @@ struct ReceivedExemplar {
   double value = 0.0;
   std::string span_id = {};   // bytes
   std::string trace_id = {};  // bytes
+  std::map<std::string, std::string> attributes = {};
 };
 
 struct Point {
@@ -85,6 +86,9 @@ inline ReceivedExemplar read_exemplar(protozero::pbf_reader message) {
         break;
       case 5:
         exemplar.trace_id = message.get_string();
+        break;
+      case 7:
+        read_attribute(message.get_message(), exemplar.attributes);
         break;
       default:
         message.skip();

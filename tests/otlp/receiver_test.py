@@ -255,6 +255,7 @@ class Decoded(PushTest):
                                     root.start_time_unix_nano)
             self.assertLessEqual(span.end_time_unix_nano, root.end_time_unix_nano)
         said = attributes(root)
+        self.assertEqual(said["gen_ai.request.id"], 'cmpl-"7" \u20ac')
         self.assertEqual(said["gen_ai.request.model"], "tiny-1b")
         self.assertEqual(said["gen_ai.usage.prompt_tokens"], 100)
         self.assertEqual(said["gen_ai.usage.completion_tokens"], 10)

@@ -102,7 +102,8 @@ def samples_of_text(page):
 
 
 def exemplars_of(families):
-    """Name, labels and bound to trace id, span id, value and milliseconds."""
+    """Name, labels and bound to trace, span and request id, value and
+    milliseconds."""
     found = {}
     for family in families:
         for metric in family.metric:
@@ -112,7 +113,7 @@ def exemplars_of(families):
                     continue
                 exemplar = bucket.exemplar
                 names = [pair.name for pair in exemplar.label]
-                assert names == ["trace_id", "span_id"], names
+                assert names == ["trace_id", "span_id", "request_id"], names
                 ids = [pair.value for pair in exemplar.label]
                 time = exemplar.timestamp
                 assert time.nanos % 1_000_000 == 0, time
@@ -126,11 +127,11 @@ def exemplars_of_text(page):
     """The same of an OpenMetrics page."""
     pattern = (
         r'^(\S+)_bucket\{engine="(\w+)",le="([^"]+)".* '
-        r'# \{trace_id="(\w+)",span_id="(\w+)"\} (\S+) (\d+)\.(\d{3})$'
+        r'# \{trace_id="(\w+)",span_id="(\w+)",request_id="([^"]+)"\} (\S+) (\d+)\.(\d{3})$'
     )
     return {
-        (name, engine, number(float(le))): (trace, span, float(value), int(s + ms))
-        for name, engine, le, trace, span, value, s, ms in re.findall(
+        (name, engine, number(float(le))): (*ids, float(value), int(s + ms))
+        for name, engine, le, *ids, value, s, ms in re.findall(
             pattern, page, re.MULTILINE
         )
     }

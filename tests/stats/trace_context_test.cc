@@ -39,11 +39,12 @@ TEST_CASE("TraceContext: what the standard calls invalid is none", "[stats]") {
   CHECK_FALSE(parse_traceparent(text).has_value());
 }
 
-TEST_CASE("IterationStats: the trace of a request comes out at its end",
+TEST_CASE("IterationStats: trace and id of a request come out at its end",
           "[stats]") {
   RequestStateStats request;
   request.arrival_time = 100.0;
   request.trace = *parse_traceparent(kParent);
+  request.request_id = "cmpl-7";
   IterationStats step;
   step.reset(100.5);
   step.update_from_output({.num_new_tokens = 1}, 7.0, request);
@@ -51,6 +52,7 @@ TEST_CASE("IterationStats: the trace of a request comes out at its end",
   step.update_from_finished_request(FinishReason::kStop, request);
   REQUIRE(step.finished_requests.size() == 1);
   CHECK(step.finished_requests[0].trace == request.trace);
+  CHECK(step.finished_requests[0].request_id.view() == "cmpl-7");
   CHECK(step.finished_requests[0].first_token_latency == 0.5);
 
   RequestStateStats never_answered;

@@ -125,7 +125,8 @@ class NativeHistograms(unittest.TestCase):
         self.assertGreater(abs(classic - exact), 0.05 * exact)
 
     def check_exemplars(self, prometheus, requests):
-        latency_of = {row["trace_id"]: float(row["e2e"]) for row in requests}
+        latency_of = {(row["trace_id"], row["id"]): float(row["e2e"])
+                      for row in requests}
         self.assertEqual(len(latency_of), len(requests))
         bounds = sorted(
             float(le) for le in re.findall(
@@ -138,8 +139,8 @@ class NativeHistograms(unittest.TestCase):
                 below = max((b for b in bounds if b < le), default=0.0)
                 for exemplar in series["exemplars"]:
                     latency = float(exemplar["value"])
-                    self.assertEqual(
-                        latency, latency_of[exemplar["labels"]["trace_id"]])
+                    ids = exemplar["labels"]["trace_id"], exemplar["labels"]["request_id"]
+                    self.assertEqual(latency, latency_of[ids])
                     self.assertLessEqual(latency, le)
                     if "le" in labels:
                         self.assertGreater(latency, below)

@@ -124,7 +124,7 @@ struct Options {
   std::optional<double> span_export_timeout = {};
 
   // Requests that wait for the next export, of each engine, 1 to 65536: memory
-  // set aside, 272 bytes each. OTEL_BSP_MAX_QUEUE_SIZE, default 2048.
+  // set aside, 328 bytes each. OTEL_BSP_MAX_QUEUE_SIZE, default 2048.
   std::optional<std::size_t> span_queue = {};
 
   // Requests in one message, 1 to 65536. OTEL_BSP_MAX_EXPORT_BATCH_SIZE,

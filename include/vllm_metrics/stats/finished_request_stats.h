@@ -5,6 +5,7 @@
 
 #include "vllm_metrics/stats/finish_reason.h"
 #include "vllm_metrics/stats/preemption_times.h"
+#include "vllm_metrics/stats/request_id.h"
 #include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
@@ -37,6 +38,7 @@ struct FinishedRequestStats {
   // Seconds, wall: arrival to the first output. Unset: it had none.
   std::optional<double> first_token_latency = {};
   TraceContext trace = {};                // what the request came with
+  RequestId request_id = {};
   PreemptionTimes preemption_times = {};  // engine, since the first SCHEDULED
 };
 

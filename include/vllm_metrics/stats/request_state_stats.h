@@ -7,6 +7,7 @@
 
 #include "vllm_metrics/stats/lora_stats.h"
 #include "vllm_metrics/stats/preemption_times.h"
+#include "vllm_metrics/stats/request_id.h"
 #include "vllm_metrics/stats/trace_context.h"
 
 namespace vllm_metrics::inline v0 {
@@ -78,6 +79,8 @@ struct RequestStateStats {
   // Filled by the engine when the request arrives, e.g. from its `traceparent`
   // header (parse_traceparent).
   TraceContext trace = {};
+  // Filled by the engine, where exemplars and spans are to name the request.
+  RequestId request_id = {};
 
   // Kept by IterationStats.
   PreemptionTimes preempted_ts = {};  // engine

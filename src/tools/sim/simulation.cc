@@ -340,6 +340,7 @@ void Simulation::accept_request(RequestSpec spec) {
   request->id = num_requests_++;
   request->spec = std::move(spec);
   RequestStateStats& stats = request->stats;
+  stats.request_id = fmt::format("{}", request->id);
   stats.arrival_time = clock_->wall_at(request->spec.arrival);
   stats.num_prompt_tokens = request->spec.prompt_tokens;
   stats.max_tokens_param = request->spec.max_tokens;

@@ -61,6 +61,7 @@ int main() {
   const auto context = parse_traceparent(
       "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   if (context) request.trace = *context;
+  request.request_id = "cmpl-7";  // an attribute of its span
   // [/context]
 
   IterationStats step;
