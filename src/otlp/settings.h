@@ -32,7 +32,7 @@ struct Settings {
   double export_timeout = 30.0;
   Temporality temporality = Temporality::kCumulative;
   bool explicit_histograms = false;  // even where there are native buckets
-  std::optional<GenAiMetrics> gen_ai = {};
+  std::optional<GenAiMetrics> gen_ai = {};  // spans have it in any case
   bool disabled = false;
   // Of spans. Those with a context: by its flag, unless it is not looked at.
   bool parent_based = true;
@@ -44,7 +44,8 @@ struct Settings {
 };
 
 // InvalidArgument names the option or the variable, its value (a header's is
-// secret) and what is allowed.
+// secret) and what is allowed. Variables that are a choice, a number or a list
+// of attributes are ignored instead, with a warning in the log.
 absl::StatusOr<Settings> resolve(const Options& options, Signal signal);
 
 }  // namespace vllm_metrics::inline v0::otlp

@@ -157,8 +157,8 @@ bool SpanPush::send_lane(SpanLane& lane, double deadline) {
     Delivered delivered;
     try {
       delivered = delivery_.send(
-          encode(batch, lane.model_name, lanes_->settings.resource, random_),
-          spans, deadline - delivery_.now());
+          encode(batch, lane.model_name, lanes_->settings, random_), spans,
+          deadline - delivery_.now());
     } catch (const std::exception&) {
       delivered.error = "no memory";
     }

@@ -126,13 +126,17 @@ class Attributes {
 };
 
 void add_attributes(protozero::pbf_writer& span, const SpanSource& source,
-                    std::string_view model_name) {
+                    std::string_view model_name, const GenAiMetrics& gen_ai) {
   const FinishedRequestStats& stats = source.request.stats;
   Attributes out(span);
   if (!stats.request_id.empty())
     out.add("gen_ai.request.id", valid_utf8(stats.request_id.view()));
   out.add("gen_ai.request.model", model_name);
   out.add("gen_ai.response.model", model_name);
+  out.add("gen_ai.operation.name", gen_ai.operation);
+  out.add("gen_ai.provider.name", gen_ai.provider);
+  if (stats.finish_reason == FinishReason::kError)
+    out.add("error.type", "_OTHER");
   if (stats.max_tokens_param)
     out.add("gen_ai.request.max_tokens", *stats.max_tokens_param);
   out.add_list("gen_ai.response.finish_reasons", name_of(stats.finish_reason));
@@ -189,7 +193,8 @@ void add_head(protozero::pbf_writer& span, const TraceContext& trace,
 }
 
 void add_request(protozero::pbf_writer& scope_spans, const SpanSource& source,
-                 std::string_view model_name, std::mt19937_64& random) {
+                 std::string_view model_name, const GenAiMetrics& gen_ai,
+                 std::mt19937_64& random) {
   const FinishedRequestStats& stats = source.request.stats;
   const Phases phases(source.request);
   const SpanId id = make_id(random);
@@ -198,7 +203,7 @@ void add_request(protozero::pbf_writer& scope_spans, const SpanSource& source,
     protozero::pbf_writer span(scope_spans, 2);
     add_head(span, stats.trace, id, stats.trace.span_id, "llm_request",
              Kind::kServer, phases.whole);
-    add_attributes(span, source, model_name);
+    add_attributes(span, source, model_name, gen_ai);
     add_preemptions(span, stats, phases);
     if (stats.finish_reason == FinishReason::kError) {
       protozero::pbf_writer status(span, 15);
@@ -220,17 +225,18 @@ void add_request(protozero::pbf_writer& scope_spans, const SpanSource& source,
 }  // namespace
 
 std::string encode(std::span<const SpanSource> requests,
-                   std::string_view model_name, const Pairs& resource,
+                   std::string_view model_name, const Settings& settings,
                    std::mt19937_64& random) {
+  const GenAiMetrics gen_ai = settings.gen_ai.value_or(GenAiMetrics{});
   std::string out;
   protozero::pbf_writer request(out);
   {
     protozero::pbf_writer resource_spans(request, 1);
-    add_resource(resource_spans, 1, resource);
+    add_resource(resource_spans, 1, settings.resource);
     protozero::pbf_writer scope_spans(resource_spans, 2);
     add_scope(scope_spans, 1);
     for (const SpanSource& source : requests)
-      add_request(scope_spans, source, model_name, random);
+      add_request(scope_spans, source, model_name, gen_ai, random);
   }
   return out;
 }

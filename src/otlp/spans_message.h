@@ -19,7 +19,7 @@ struct SpanSource {
 // their ids.
 // Definition: opentelemetry/proto/trace/v1/trace.proto.
 std::string encode(std::span<const SpanSource> requests,
-                   std::string_view model_name, const Pairs& resource,
+                   std::string_view model_name, const Settings& settings,
                    std::mt19937_64& random);
 
 }  // namespace vllm_metrics::inline v0::otlp

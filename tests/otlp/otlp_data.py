@@ -91,7 +91,9 @@ def attributes(part, name="attributes"):
 def metrics_of(request):
     """{name: metric} of an export."""
     (resource,) = request["resourceMetrics"]
-    assert attributes(resource["resource"]) == {"service.name": "test"}, resource
+    sender = attributes(resource["resource"])
+    assert len(sender.pop("service.instance.id")) == 36, resource
+    assert sender == {"service.name": "test"}, resource
     (scope,) = resource["scopeMetrics"]
     assert scope["scope"]["name"] == "vllm_metrics", scope["scope"]
     return {metric["name"]: metric for metric in scope["metrics"]}

@@ -32,6 +32,7 @@ struct Span {
   std::vector<std::uint64_t> preemptions = {};  // their times
   std::uint32_t dropped_events = 0;
   std::map<std::string, std::int64_t> numbers = {};  // attributes
+  std::map<std::string, std::string> texts = {};     // attributes
 };
 
 std::uint64_t read_event(protozero::pbf_reader event) {
@@ -46,7 +47,7 @@ std::uint64_t read_event(protozero::pbf_reader event) {
   return time;
 }
 
-void read_number(protozero::pbf_reader pair, Span& span) {
+void read_attribute(protozero::pbf_reader pair, Span& span) {
   std::string key;
   while (pair.next()) {
     if (pair.tag() == 1) {
@@ -57,6 +58,8 @@ void read_number(protozero::pbf_reader pair, Span& span) {
     while (any.next()) {
       if (any.tag() == 3) {
         span.numbers[key] = any.get_int64();
+      } else if (any.tag() == 1) {
+        span.texts[key] = any.get_string();
       } else {
         any.skip();
       }
@@ -92,7 +95,7 @@ std::vector<Span> read_spans(const std::string& bytes) {
               span.end = message.get_fixed64();
               break;
             case 9:
-              read_number(message.get_message(), span);
+              read_attribute(message.get_message(), span);
               break;
             case 11:
               span.preemptions.push_back(read_event(message.get_message()));
@@ -247,7 +250,9 @@ TEST_CASE("Spans: a ratio takes the traces that other SDKs take", "[otlp]") {
 
 TEST_CASE("Spans: a request that never had an output waited, no more",
           "[otlp]") {
-  Bench bench;
+  Settings settings;
+  settings.gen_ai = GenAiMetrics{.provider = "p", .operation = "chat"};
+  Bench bench(settings);
   bench.end({.finish_reason = FinishReason::kError,
              .e2e_latency = 4.0,
              .queued_time = 3.0,
@@ -259,6 +264,9 @@ TEST_CASE("Spans: a request that never had an output waited, no more",
   const auto spans = bench.sent();
   REQUIRE(spans.size() == 2);
   CHECK(spans[0].failed);
+  CHECK(spans[0].texts.at("error.type") == "_OTHER");
+  CHECK(spans[0].texts.at("gen_ai.operation.name") == "chat");
+  CHECK(spans[0].texts.at("gen_ai.provider.name") == "p");
   CHECK(spans[0].start == 1'700'000'006'000'000'000U);
   CHECK(spans[1].name == "queue");
   CHECK(spans[1].start == spans[0].start);

@@ -30,7 +30,8 @@ struct GenAiMetrics {
 
 // How the exporters work. What is unset here comes from the environment
 // variable that OpenTelemetry gives it, and is otherwise the default: an option
-// beats a variable.
+// beats a variable. A variable that should be a choice, a number or a list of
+// attributes and is not is ignored, with a warning to `log_sink`.
 struct Options {
   // --- Where to ----------------------------------------------------------
 
@@ -81,7 +82,8 @@ struct Options {
   std::optional<std::string> service_name = {};
 
   // Attributes of the process, beside those of OTEL_RESOURCE_ATTRIBUTES, which
-  // they beat.
+  // they beat. Without one of that name, service.instance.id is a random UUID,
+  // one for all exporters of the process.
   std::vector<std::pair<std::string, std::string>> resource_attributes = {};
 
   // --- Metrics -----------------------------------------------------------
@@ -105,7 +107,8 @@ struct Options {
 
   // Beside the page's metrics those that OpenTelemetry's conventions define for
   // a model server, gen_ai.server.* and gen_ai.client.token.usage, from the
-  // histograms of the page. Unset: without them.
+  // histograms of the page. Unset: without them. Spans have the two names that
+  // are in it in any case.
   std::optional<GenAiMetrics> gen_ai = {};
 
   // --- Spans -------------------------------------------------------------
@@ -140,8 +143,8 @@ struct Options {
   // environment. To ignore that, return null.
   std::function<const char*(const char* name)> environment = {};
 
-  // Told once when exports begin to fail, and when they are taken again. Null:
-  // standard error.
+  // Told of variables that are ignored, and once when exports begin to fail,
+  // and when they are taken again. Null: standard error.
   std::shared_ptr<LogSink> log_sink = {};
 
   std::shared_ptr<Transport> transport = {};  // null: libcurl, or the file
