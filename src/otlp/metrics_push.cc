@@ -1,5 +1,6 @@
 #include "src/otlp/metrics_push.h"
 
+#include <exception>
 #include <utility>
 
 namespace vllm_metrics::inline v0::otlp {
@@ -52,25 +53,36 @@ void MetricsPush::give_up(const EncodedMetrics& request) {
   metrics_->lost(ExporterMetrics::Loss::kNotDelivered, request.points);
 }
 
-bool MetricsPush::run(double seconds) {
-  const double deadline = delivery_.now() + seconds;
-  if (!settle_pending(deadline)) return false;
-
-  registry_->snapshot(snapshot_);
-  const double time = clock_->wall();
-  const bool delta = temporality_ == Temporality::kDelta;
-  if (delta) {
+EncodedMetrics MetricsPush::read(double time) {
+  if (temporality_ == Temporality::kDelta) {
     state_.align(snapshot_, time);
   } else {
     state_.observe(snapshot_, time);
   }
-  EncodedMetrics request = encode({.snapshot = snapshot_,
-                                   .state = state_,
-                                   .time = time,
-                                   .temporality = temporality_,
-                                   .exponential = exponential_,
-                                   .resource = resource_,
-                                   .gen_ai = gen_ai_});
+  return encode({.snapshot = snapshot_,
+                 .state = state_,
+                 .time = time,
+                 .temporality = temporality_,
+                 .exponential = exponential_,
+                 .resource = resource_,
+                 .gen_ai = gen_ai_});
+}
+
+bool MetricsPush::run(double seconds) {
+  const double deadline = delivery_.now() + seconds;
+  if (!settle_pending(deadline)) return false;
+
+  const bool delta = temporality_ == Temporality::kDelta;
+  double time = 0.0;
+  EncodedMetrics request;
+  try {
+    registry_->snapshot(snapshot_);
+    time = clock_->wall();
+    request = read(time);
+  } catch (const std::exception&) {
+    metrics_->ended({.error = "no memory"});
+    return false;
+  }
   const Delivered delivered = send(request, deadline);
   const bool accepted = delivered.outcome == Outcome::kAccepted;
   if (!delta || delivered.outcome == Outcome::kRefused) return accepted;

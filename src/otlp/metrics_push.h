@@ -33,6 +33,7 @@ class MetricsPush {
     double time;
   };
 
+  EncodedMetrics read(double time);
   Delivered send(const EncodedMetrics& request, double deadline);
   bool settle_pending(double deadline);
   void give_up(const EncodedMetrics& request);

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
+#include <new>
 #include <random>
 #include <set>
 #include <string>
@@ -169,6 +170,7 @@ class Shared final : public SeriesStore {
     return Place{.memory = std::make_shared<std::array<Line, 16>>()};
   }
   void snapshot(Snapshot& out) const override {
+    if (!has_memory) throw std::bad_alloc();
     auto schema = std::make_shared<Schema>();
     schema->families = {{{.name = "tokens", .kind = MetricKind::kCounter},
                          {Series{.labels = {{"engine", "0"}}}}}};
@@ -180,6 +182,7 @@ class Shared final : public SeriesStore {
   }
   double since = 1.6e9;
   std::uint64_t tokens = 100;
+  bool has_memory = true;
   bool more = false;
 };
 
@@ -221,6 +224,21 @@ TEST_CASE("MetricsPush: what processes share starts with the first of them",
     CHECK(points[0].integer == 0);
     CHECK(points[1].integer == 107);
   }
+}
+
+TEST_CASE("MetricsPush: without memory an export fails, and the next does not",
+          "[otlp]") {
+  const auto temporality =
+      GENERATE(Temporality::kCumulative, Temporality::kDelta);
+  const auto store = std::make_shared<Shared>();
+  PushBench bench(Registry::create(store), temporality);
+  store->has_memory = false;
+  CHECK_FALSE(bench.run());
+  REQUIRE(bench.log->lines.size() == 1);
+  CHECK(bench.log->lines[0].find("failed: no memory") != std::string::npos);
+  CHECK(bench.transport->bodies.empty());
+  store->has_memory = true;
+  CHECK(bench.run());
 }
 
 TEST_CASE("MetricsPush: series that come and go disturb no other", "[otlp]") {
