@@ -37,7 +37,7 @@ struct FinishedRequestStats {
   std::int64_t num_preemptions = 0;
   // Seconds, wall: arrival to the first output. Unset: it had none.
   std::optional<double> first_token_latency = {};
-  TraceContext trace = {};                // what the request came with
+  TraceContext trace = {};  // what the request came with
   RequestId request_id = {};
   PreemptionTimes preemption_times = {};  // engine, since the first SCHEDULED
 };
