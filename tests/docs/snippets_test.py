@@ -1,6 +1,5 @@
 """Configurations on the pages and the Dockerfile are such as their readers take."""
 
-import os
 import pathlib
 import re
 import shutil
@@ -10,14 +9,11 @@ import tempfile
 
 import pages
 
-try:
-    import yaml
-except ImportError:
-    # Debian's package is its own Python's.
-    debians = "/usr/bin/python3"
-    if sys.executable == debians or not os.path.exists(debians):
-        raise
-    os.execv(debians, [debians, *sys.argv])
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import debian_python  # noqa: E402
+
+debian_python.needs("yaml")
+import yaml  # noqa: E402
 
 
 class Snippets(pages.PagesTest):

@@ -2,19 +2,18 @@
 bucket the request that came to it last."""
 
 import argparse
-import os
 import pathlib
 import subprocess
 import sys
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import debian_python  # noqa: E402
+
+debian_python.needs("prometheus_client")
 try:
     from prometheus_client.openmetrics import parser as open_metrics
 except ImportError:
-    # Debian's package is its own Python's.
-    debians = "/usr/bin/python3"
-    if sys.executable != debians and os.path.exists(debians):
-        os.execv(debians, [debians, *sys.argv])
     open_metrics = None
 
 

@@ -3,21 +3,20 @@ reads from them every value that it reads from the text page."""
 
 import argparse
 import math
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import debian_python  # noqa: E402
+
+debian_python.needs("prometheus_client")
 try:
     from prometheus_client.openmetrics import parser as open_metrics
     from prometheus_client import parser as text_format
 except ImportError:
-    # Debian's package is its own Python's.
-    debians = "/usr/bin/python3"
-    if sys.executable != debians and os.path.exists(debians):
-        os.execv(debians, [debians, *sys.argv])
     open_metrics = text_format = None
 
 

@@ -4,24 +4,20 @@ import argparse
 import base64
 import functools
 import importlib
-import os
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-# Debian's Python has Debian's libraries, whatever comes first in PATH. Import
-# this before any of them.
-try:
-    import google.protobuf  # noqa: F401
-    from prometheus_client import parser
-    from prometheus_client.openmetrics import parser as openmetrics
-except ImportError:
-    debians = "/usr/bin/python3"
-    if sys.executable == debians or not os.path.exists(debians):
-        raise
-    os.execv(debians, [debians, *sys.argv])
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import debian_python  # noqa: E402
+
+# Import this module before any of them.
+debian_python.needs("google.protobuf", "prometheus_client")
+import google.protobuf  # noqa: E402, F401
+from prometheus_client import parser  # noqa: E402
+from prometheus_client.openmetrics import parser as openmetrics  # noqa: E402
 
 TIME_LIMIT = 60
 

@@ -5,7 +5,6 @@ exemplars of the OpenMetrics page."""
 import argparse
 import importlib
 import math
-import os
 import pathlib
 import re
 import subprocess
@@ -13,14 +12,11 @@ import sys
 import tempfile
 import unittest
 
-try:
-    import google.protobuf  # noqa: F401
-except ImportError:
-    # Debian's package is its own Python's.
-    debians = "/usr/bin/python3"
-    if sys.executable != debians and os.path.exists(debians):
-        os.execv(debians, [debians, *sys.argv])
-    raise
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+import debian_python  # noqa: E402
+
+debian_python.needs("google.protobuf")
+import google.protobuf  # noqa: E402, F401
 
 SCHEMA = pathlib.Path(
     "/usr/share/gocode/src/github.com/prometheus/client_model"
