@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <map>
@@ -22,15 +21,10 @@
 
 #include "absl/strings/numbers.h"
 #include "src/registry/unique_fd.h"
+#include "vllm_metrics/loggers/clock.h"
 
 namespace vllm_metrics::inline v0::otlp {
 namespace {
-
-double monotonic() {
-  return std::chrono::duration<double>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 // Where files cannot be locked there is one writer.
 class FileLock {
@@ -50,6 +44,8 @@ class FileLock {
   const int fd_;
   const bool is_of_another_;
 };
+
+double now() { return Clock::system()->monotonic(); }
 
 // As the process's folder is now, whatever it is at an export.
 std::string absolute(std::string path) {
@@ -198,12 +194,12 @@ absl::Status LineFile::append_special(int fd, std::string_view line,
                                       double seconds) {
   struct stat opened {};
   if (fstat(fd, &opened) != 0) return failed("cannot read", errno);
-  const double deadline = monotonic() + seconds;
+  const double deadline = now() + seconds;
   Stream& stream = stream_of(opened);
   std::unique_lock turn(stream.writing, std::try_to_lock);
   while (!turn.owns_lock()) {
     constexpr int kMilliseconds = 5;
-    if (cancelled_ || monotonic() >= deadline)
+    if (cancelled_ || now() >= deadline)
       return absl::UnavailableError(
           fmt::format("{} is being written by another exporter", path_));
     poll(nullptr, 0, kMilliseconds);
@@ -263,7 +259,7 @@ absl::Status LineFile::wait_until_writable(int fd, double deadline) const {
   constexpr double kLongestWait = 0.1;  // seconds without a look at cancelled_
   pollfd waiting{.fd = fd, .events = POLLOUT, .revents = 0};
   while (!cancelled_) {
-    const double left = std::max(deadline - monotonic(), 0.0);
+    const double left = std::max(deadline - now(), 0.0);
     const int milliseconds =
         left > 0.0 ? static_cast<int>(std::min(left, kLongestWait) * 1e3) + 1
                    : 0;

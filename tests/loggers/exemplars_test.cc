@@ -53,6 +53,13 @@ void record(PrometheusStatLogger& logger, const FinishedRequestStats& request) {
   logger.record({.engine_index = 0, .iteration = &iteration});
 }
 
+std::unique_ptr<PrometheusStatLogger> logger_with_exemplars(
+    const Surroundings& around) {
+  StatLoggerOptions options = around.options();
+  options.exemplars = true;
+  return *PrometheusStatLogger::create(options);
+}
+
 std::string open_metrics(const Surroundings& around) {
   return std::string(OpenMetrics().render(*around.registry));
 }
@@ -67,9 +74,7 @@ std::string exemplar(const std::string& page, const std::string& le) {
 TEST_CASE("Exemplars: a request's id is a label, whatever is in it",
           "[loggers]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   FinishedRequestStats request =
       finished(0.4, *parse_traceparent(kTraceparent));
   request.request_id = "a \"b\" \\ \n\xc3\xa9" + std::string(100, 'c');
@@ -84,9 +89,7 @@ TEST_CASE("Exemplars: a request's id is a label, whatever is in it",
 TEST_CASE("Exemplars: each bucket shows its newest request, and when it ended",
           "[loggers]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   record(*logger, finished(0.4, *parse_traceparent(kTraceparent)));
   around.clock->advance(2.5);
   record(*logger, finished(1.25, numbered(7)));
@@ -110,9 +113,7 @@ TEST_CASE("Exemplars: each bucket shows its newest request, and when it ended",
 TEST_CASE("Exemplars: when the clock shows nonsense, they have no time",
           "[loggers]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   around.clock->advance(GENERATE(-1e10, -1.7e9, std::nan(""), 1e300));
   record(*logger, finished(0.4, numbered(7)));
   CHECK(exemplar(open_metrics(around), "0.5") ==
@@ -164,9 +165,7 @@ TEST_CASE(
     "histogram counts",
     "[loggers]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   TraceContext unsampled = numbered(3);
   unsampled.flags = 0;
   TraceContext no_span = numbered(3);
@@ -193,9 +192,7 @@ TEST_CASE("Exemplars: are off by default; on, they change no byte of the rest",
           "[loggers]") {
   const Surroundings with;
   const Surroundings without;
-  StatLoggerOptions options = with.options();
-  options.exemplars = true;
-  const auto on = *PrometheusStatLogger::create(options);
+  const auto on = logger_with_exemplars(with);
   const auto off = *PrometheusStatLogger::create(without.options());
   CHECK(open_metrics(with) == open_metrics(without));
   for (std::uint64_t i = 1; i < 100; ++i) {
@@ -215,9 +212,7 @@ TEST_CASE("Exemplars: are off by default; on, they change no byte of the rest",
 TEST_CASE("Exemplars: neither a step nor a page of them allocates",
           "[loggers]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   IterationStats iteration;
   OpenMetrics format;
   format.render(*around.registry);
@@ -234,9 +229,7 @@ TEST_CASE("Exemplars: neither a step nor a page of them allocates",
 TEST_CASE("Exemplars: a scrape sees whole ones, of requests that it counts",
           "[loggers][concurrent]") {
   const Surroundings around;
-  StatLoggerOptions options = around.options();
-  options.exemplars = true;
-  const auto logger = *PrometheusStatLogger::create(options);
+  const auto logger = logger_with_exemplars(around);
   std::atomic<bool> done = false;
   std::thread engine([&] {
     for (std::uint64_t i = 1; i <= 20'000; ++i)
